@@ -1,0 +1,25 @@
+"""boltzhash: short binary codes for documents, and search by Hamming distance."""
+
+from pathlib import Path
+
+from boltzhash.errors import ModelError
+from boltzhash.hashers import HASHERS, CorrSH, Hasher
+from boltzhash.persistence import read_model
+from boltzhash.version import __version__
+
+__all__ = ["CorrSH", "Hasher", "__version__", "load"]
+
+
+def load(folder: str | Path) -> Hasher:
+    """Load a model that was saved with ``save``.
+
+    Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` where the folder is
+    no model, is damaged, or was written by a newer boltzhash.
+    """
+    kind, params, arrays, words = read_model(Path(folder))
+    if kind not in HASHERS:
+        raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
+    try:
+        return HASHERS[kind]._restore(params, arrays, words)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder} does not fit together: {error}") from error

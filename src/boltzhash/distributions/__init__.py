@@ -1,0 +1,24 @@
+"""Distributions over binary codes, written with torch: what training samples from and evaluates.
+
+Every distribution is batched over its leading dimensions and offers ``sample``, ``log_prob``,
+``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes.
+"""
+
+from boltzhash.distributions.bernoulli import Bernoulli, enumerate_codes
+from boltzhash.distributions.boltzmann import (
+    Boltzmann,
+    CholeskyCovariance,
+    Covariance,
+    LowRankCovariance,
+)
+from boltzhash.distributions.mixture import BernoulliMixture
+
+__all__ = [
+    "Bernoulli",
+    "BernoulliMixture",
+    "Boltzmann",
+    "CholeskyCovariance",
+    "Covariance",
+    "LowRankCovariance",
+    "enumerate_codes",
+]

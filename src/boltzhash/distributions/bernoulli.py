@@ -1,0 +1,67 @@
+"""Independent bits: the prior p(s), and p(s | r), one component of the mixture h_k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid, softplus
+
+from boltzhash.gradients import straight_through
+
+
+def enumerate_codes(n_bits: int) -> Tensor:
+    """All 2^n_bits codes, one a row, counting upwards with bit 0 the most significant.
+
+    >>> enumerate_codes(2).tolist()
+    [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+    if n_bits > 20:
+        raise ValueError(f"enumerating codes is for at most 20 bits, got {n_bits}")
+    numbers = torch.arange(2**n_bits).unsqueeze(-1)
+    shifts = torch.arange(n_bits - 1, -1, -1)
+    return ((numbers >> shifts) & 1).to(torch.get_default_dtype())
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """Independent bits with s_i = 1 with probability σ(logits_i), the paper's eq. 5.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (..., n_bits)
+
+    Examples
+    --------
+    >>> uniform = Bernoulli(torch.zeros(3))
+    >>> round(uniform.log_prob(torch.ones(3)).exp().item(), 4)
+    0.125
+    """
+
+    logits: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.logits.sigmoid()
+
+    def log_prob(self, s: Tensor) -> Tensor:
+        """Log p(s) = Σ_i s_i r_i − log(1 + e^{r_i}), linear in s and so differentiable in it."""
+        return (s * self.logits - softplus(self.logits)).sum(-1)
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """S = (sign(σ(r) − u) + 1) / 2 with the straight-through gradient (eqs. 7 and 18)."""
+        probabilities = self.mean
+        u = torch.empty_like(probabilities).uniform_(generator=generator)
+        return straight_through(probabilities, u)
+
+    def entropy(self) -> Tensor:
+        p = self.mean
+        return -(p * logsigmoid(self.logits) + (1 - p) * logsigmoid(-self.logits)).sum(-1)
+
+    def kl_divergence(self, prior: Bernoulli) -> Tensor:
+        """KL(self ‖ prior) in closed form: the regulariser of a factorised posterior."""
+        return -self.entropy() - prior.log_prob(self.mean)
+
+    def enumerate_support(self) -> Tensor:
+        return enumerate_codes(self.logits.shape[-1]).to(self.logits)

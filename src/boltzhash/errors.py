@@ -1,0 +1,25 @@
+"""Errors with a name of their own, so that callers and the command line can tell them apart."""
+
+from __future__ import annotations
+
+
+class TrainingError(RuntimeError):
+    """Training ended with nothing usable: it diverged, or all documents fell on one code."""
+
+
+class ModelError(ValueError):
+    """A folder that should hold a model or codes does not: missing, damaged, or of another version."""
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is not installed; the message says what to install."""
+
+
+def needs_extra(what: str, package: str, extra: str) -> MissingExtraError:
+    """
+    >>> print(needs_extra("fit", "torch", "train"))
+    fit needs torch, which is not installed: pip install 'boltzhash[train]'
+    """
+    return MissingExtraError(
+        f"{what} needs {package}, which is not installed: pip install 'boltzhash[{extra}]'"
+    )

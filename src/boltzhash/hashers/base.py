@@ -1,0 +1,297 @@
+"""What all hashers share: texts or tf-idf in, packed codes out, saved and loaded as a folder."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from boltzhash.codes import Bits, Codes, check_n_bits, distinct, pack
+from boltzhash.errors import ModelError, TrainingError
+from boltzhash.persistence import Arrays, fingerprint, write_model
+from boltzhash.text import TfIdf
+
+BLOCK = 1024
+
+
+class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # sklearn is untyped
+    """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
+
+    Subclasses take the text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``
+    and ``max_df`` of :class:`boltzhash.text.TfIdf`, which count when texts are given and not a matrix.
+    """
+
+    n_bits: int
+    language: str | None
+    stop_words: Iterable[str] | None
+    token_pattern: str | None
+    max_words: int
+    max_df: float
+    tfidf_: TfIdf | None
+    n_features_in_: int
+
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        *,
+        checkpoint: str | Path | None = None,
+        on_epoch: Callable[[Self], object] | None = None,
+    ) -> Self:
+        """Learn to hash from documents. No labels are used.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_documents, n_words)
+            Raw texts, or tf-idf (sparse or dense, not negative).
+        y : ignored
+        checkpoint : path, optional
+            A folder that keeps the state of a long fit. After an interruption, the same call goes on
+            from there, to the same codes. It is removed when the fit is done.
+        on_epoch : callable, optional
+            Called after every epoch with this hasher as it is then: it can hash, and its ``history_``
+            ends with that epoch.
+        """
+        check_n_bits(self.n_bits)
+        self._check_params()
+        matrix = self._fit_documents(X)
+        _check_enough_to_learn(matrix)
+        self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
+        self._check_not_collapsed(matrix)
+        return self
+
+    def transform(self, X: Any) -> Codes:
+        """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
+
+        A document with no known word gets the code of the empty document; see
+        :meth:`known_word_counts`.
+        """
+        blocks = [pack(self._bits(rows)) for rows in self._blocks(X)]
+        return np.concatenate(blocks)
+
+    def known_word_counts(self, X: Any) -> NDArray[np.int64]:
+        """How many different words of each document the model knows; 0 flags a meaningless code."""
+        blocks = [np.diff(rows.indptr).astype(np.int64) for rows in self._blocks(X)]
+        return np.concatenate(blocks)
+
+    def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
+        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares."""
+        check_is_fitted(self)
+        if self.tfidf_ is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted on a matrix and knows no words: pass tf-idf "
+                f"rows with {self.n_features_in_} columns, or fit it on texts"
+            )
+        return self.tfidf_.transform(texts)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a folder; one already there is replaced whole or not at all."""
+        check_is_fitted(self)
+        params = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        write_model(
+            Path(folder),
+            kind=type(self).__name__,
+            params=params,
+            arrays=self._stored_arrays(),
+            words=self._words(),
+        )
+
+    def fingerprint(self) -> str:
+        """Names the fitted model: codes belong to the model whose fingerprint they carry."""
+        check_is_fitted(self)
+        return fingerprint(self._stored_arrays(), self._words())
+
+    def _words(self) -> list[str] | None:
+        return self.tfidf_.words_ if self.tfidf_ is not None else None
+
+    def _stored_arrays(self) -> Arrays:
+        arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
+        if self.tfidf_ is not None:
+            arrays["tfidf.idf"] = self.tfidf_.idf_
+        arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
+        return arrays
+
+    @classmethod
+    def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
+        hasher = cls(**params)
+        hasher.n_features_in_ = int(arrays["n_features"][0])
+        hasher.tfidf_ = None
+        if words is not None:
+            idf = arrays["tfidf.idf"]
+            if len(words) != hasher.n_features_in_ or len(idf) != len(words):
+                raise ModelError(
+                    f"the vocabulary has {len(words)} words and {len(idf)} weights; "
+                    f"the model has {hasher.n_features_in_}"
+                )
+            hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
+        prefix = "learned."
+        hasher._set_arrays(
+            {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        )
+        return hasher
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Raise where an argument is not what it should be."""
+
+    @abstractmethod
+    def _fit_matrix(
+        self,
+        matrix: sparse.csr_matrix,
+        checkpoint: Path | None,
+        on_epoch: Callable[[Self], object] | None,
+    ) -> None:
+        """Learn from tf-idf rows."""
+
+    @abstractmethod
+    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
+        """The code of each row of a block."""
+
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """What was learned."""
+
+    @abstractmethod
+    def _set_arrays(self, arrays: Arrays) -> None:
+        """Take back what :meth:`_arrays` gave."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tfidf_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _fit_documents(self, X: Any) -> sparse.csr_matrix:
+        texts = _as_texts(X)
+        if texts is None:
+            matrix = _check_not_negative(
+                validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+            )
+            self.tfidf_ = None
+            return matrix
+        tfidf = TfIdf(
+            language=self.language,
+            stop_words=self.stop_words,
+            token_pattern=self.token_pattern,
+            max_words=self.max_words,
+            max_df=self.max_df,
+        )
+        matrix = tfidf.fit_transform(texts)
+        self.tfidf_ = tfidf
+        self.n_features_in_ = len(tfidf.words_)
+        return matrix
+
+    def _blocks(self, X: Any) -> Iterator[sparse.csr_matrix]:
+        """Documents as tf-idf, a block at a time, so that memory does not grow; at least one."""
+        check_is_fitted(self)
+        texts = _as_texts(X)
+        if texts is not None:
+            remaining = iter(texts)
+            first = list(itertools.islice(remaining, BLOCK))
+            yield self.tfidf(first)
+            while block := list(itertools.islice(remaining, BLOCK)):
+                yield self.tfidf(block)
+            return
+        matrix = _check_not_negative(
+            validate_data(
+                self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
+            )
+        )
+        for start in range(0, matrix.shape[0], BLOCK):
+            yield matrix[start : start + BLOCK]
+
+    def _check_not_collapsed(self, matrix: sparse.csr_matrix) -> None:
+        """All training documents on one code is a failed fit, and says so."""
+        if distinct(self.transform(matrix)) == 1:
+            del self.tfidf_  # not fitted: nothing can be saved or hashed by mistake
+            raise TrainingError(
+                f"training collapsed: all {matrix.shape[0]} documents got the same code. "
+                f"{self._collapse_advice()}"
+            )
+
+    def _collapse_advice(self) -> str:
+        return "The documents may be too alike or too few"
+
+
+def _plain(value: Any) -> Any:
+    """A constructor argument as JSON can hold it; what JSON cannot (a RandomState) becomes None."""
+    if isinstance(value, set | frozenset | tuple):
+        value = sorted(value) if not isinstance(value, tuple) else list(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        json.dumps(value)
+    except TypeError:
+        return None
+    return value
+
+
+def _as_texts(X: Any) -> Iterable[str] | None:
+    """X as texts, or None where it is a matrix."""
+    if isinstance(X, str | bytes):
+        raise ValueError(
+            f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
+            "put it into a list"
+        )
+    if sparse.issparse(X):
+        return None
+    if isinstance(X, np.ndarray):
+        is_text = X.ndim == 1 and (X.dtype.kind in "UT" or isinstance(next(iter(X), None), str))
+        return X.tolist() if is_text else None
+    if hasattr(X, "__array__") and getattr(X, "ndim", 2) != 1:
+        return None
+    if not isinstance(X, Iterable):
+        return None
+    remaining = iter(X)
+    first = list(itertools.islice(remaining, 1))
+    if first and not isinstance(first[0], str):
+        # A list of rows of numbers is a matrix; an iterator of anything else has no other reading.
+        return None if remaining is not X else itertools.chain(first, remaining)
+    return itertools.chain(first, remaining)
+
+
+def _check_not_negative(matrix: Any) -> sparse.csr_matrix:
+    rows = sparse.csr_matrix(matrix)
+    if rows.nnz and rows.data.min() < 0:
+        row = int(np.searchsorted(rows.indptr, int(rows.data.argmin()), side="right")) - 1
+        raise ValueError(
+            f"Negative values in data: tf-idf must be 0 or more, got {rows.data.min()} in row {row}"
+        )
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
+
+
+def _check_enough_to_learn(matrix: sparse.csr_matrix) -> None:
+    n = matrix.shape[0]
+    if n < 2:
+        raise ValueError(f"at least 2 documents are needed to fit, got {n}")
+    if matrix.nnz == 0:
+        raise ValueError(f"none of the {n} documents has a word: there is nothing to learn")
+    if _all_rows_equal(matrix):
+        raise ValueError(
+            f"all {n} documents are the same: at least 2 different ones are needed to fit"
+        )
+
+
+def _all_rows_equal(matrix: sparse.csr_matrix) -> bool:
+    lengths = np.diff(matrix.indptr)
+    if (lengths != lengths[0]).any():
+        return False
+    columns = matrix.indices.reshape(len(lengths), lengths[0])
+    values = matrix.data.reshape(len(lengths), lengths[0])
+    return bool((columns == columns[0]).all() and np.allclose(values, values[0]))

@@ -1,0 +1,129 @@
+"""The inference network on sparse tf-idf rows, and the linear word decoder."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag
+
+
+class SparseRows(NamedTuple):
+    """A batch of sparse rows: row i holds values[offsets[i]:offsets[i+1]] at those indices."""
+
+    indices: Tensor
+    values: Tensor
+    offsets: Tensor
+
+    @property
+    def n_rows(self) -> int:
+        return self.offsets.shape[0] - 1
+
+    def row_numbers(self) -> Tensor:
+        """The row of each value."""
+        rows = torch.arange(self.n_rows, device=self.offsets.device)
+        return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
+
+    def dense(self, n_columns: int) -> Tensor:
+        matrix = self.values.new_zeros(self.n_rows, n_columns)
+        matrix[self.row_numbers(), self.indices] = self.values
+        return matrix
+
+
+def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Inverted dropout with a generator of its own: torch's draws from the global one."""
+    if rate == 0:
+        return x
+    kept = torch.empty_like(x).uniform_(generator=generator) >= rate
+    return x * kept / (1 - rate)
+
+
+def drop_words(rows: SparseRows, most: float, generator: torch.Generator) -> SparseRows:
+    """Leave out words at random, a share of up to ``most`` of each document, and rescale the rest.
+
+    The encoder then learns the code of a document from a few of its words, as a short query has.
+    Values are divided by the root of the share kept, which keeps the length of a row on average.
+    """
+    if most == 0:
+        return rows
+    share = torch.empty(rows.n_rows, device=rows.values.device).uniform_(generator=generator)
+    kept = (1 - most * share)[rows.row_numbers()]
+    chosen = torch.empty_like(rows.values).uniform_(generator=generator) < kept
+    return rows._replace(values=rows.values * chosen / kept.sqrt())
+
+
+def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+
+
+class Linear(nn.Module):
+    """x @ weight + bias, initialised as torch's Linear is, from a generator of its own."""
+
+    def __init__(self, n_inputs: int, n_outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(n_inputs)
+        self.weight = _uniform((n_inputs, n_outputs), bound, generator)
+        self.bias = _uniform((n_outputs,), bound, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+class SparseLinear(Linear):
+    """The first layer: reads only the weights of the words that occur.
+
+    On a GPU the batch is made dense instead: it is small, faster so, and the gradient sums there in a
+    fixed order.
+    """
+
+    def forward(self, x: SparseRows) -> Tensor:  # type: ignore[override]  # sparse input
+        if x.values.is_cuda:
+            return torch.addmm(self.bias, x.dense(self.weight.shape[0]), self.weight)
+        summed: Tensor = embedding_bag(
+            x.indices,
+            self.weight,
+            x.offsets,
+            mode="sum",
+            per_sample_weights=x.values,
+            include_last_offset=True,
+        )
+        return summed + self.bias
+
+
+class InferenceNetwork(nn.Module):
+    """Two ReLU layers with dropout, then one linear head for each parameter of the posterior."""
+
+    def __init__(
+        self,
+        n_words: int,
+        n_hidden: int,
+        heads: dict[str, int],
+        dropout_rate: float,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.dropout_rate = dropout_rate
+        self.hidden1 = SparseLinear(n_words, n_hidden, generator)
+        self.hidden2 = Linear(n_hidden, n_hidden, generator)
+        self.heads = nn.ModuleDict(
+            {name: Linear(n_hidden, size, generator) for name, size in heads.items()}
+        )
+
+    def forward(self, x: SparseRows, generator: torch.Generator) -> dict[str, Tensor]:
+        h = dropout(self.hidden1(x).relu(), self.dropout_rate, generator)
+        h = dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
+        return {name: head(h) for name, head in self.heads.items()}
+
+
+class WordDecoder(Linear):
+    """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear so that distances keep."""
+
+    def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
+        """Set b so that a code of zeros says each word as often as the corpus does."""
+        share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(np.log(share)))

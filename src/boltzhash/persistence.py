@@ -1,0 +1,197 @@
+"""Models on disk: a folder with config.json, model.safetensors and vocabulary.json.
+
+Files are data, never programs: nothing here is unpickled. A folder is written beside its
+place and moved there whole, so a reader sees the old one or the new one, and a full disk loses nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from boltzhash.errors import ModelError
+from boltzhash.version import __version__
+
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT_VERSION = 1
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+VOCABULARY = "vocabulary.json"
+
+
+@contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """A new folder to fill; it takes ``target``'s place when the block ends without an error."""
+    target = Path(os.path.abspath(target))
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{target} is a file; a folder is to be written there")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        fresh.chmod(0o777 & ~_umask())  # mkdtemp's 0700 would lock other users out
+        yield fresh
+        for path in [*fresh.iterdir(), fresh]:
+            _flush_to_disk(path)
+        _put_in_place(fresh, target)
+        _flush_to_disk(target.parent)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(fresh: Path, target: Path) -> None:
+    """Move ``fresh`` to ``target``; what was there ends up at ``fresh``."""
+    if not target.exists():
+        os.rename(fresh, target)
+    elif not _exchange(fresh, target):
+        # Without an atomic exchange there is an instant with no folder; the old one waits beside.
+        old = fresh.with_name(fresh.name + ".old")
+        os.rename(target, old)
+        try:
+            os.rename(fresh, target)
+        except OSError:
+            os.rename(old, target)
+            raise
+        os.rename(old, fresh)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step (Linux ``renameat2``); False where that cannot be done."""
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    if renameat2 is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def write_model(
+    folder: Path, *, kind: str, params: Mapping[str, Any], arrays: Arrays, words: list[str] | None
+) -> None:
+    """Write a model folder; ``words`` is None where the model was fitted on a matrix."""
+    with atomic_folder(folder) as fresh:
+        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, fresh / WEIGHTS)
+        (fresh / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
+        config = {
+            "format": "boltzhash model",
+            "format_version": FORMAT_VERSION,
+            "boltzhash": __version__,
+            "class": kind,
+            "params": dict(params),
+            "sha256": {name: sha256(fresh / name) for name in (WEIGHTS, VOCABULARY)},
+        }
+        (fresh / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def read_model(folder: Path) -> tuple[str, dict[str, Any], Arrays, list[str] | None]:
+    """The class name, parameters, arrays and words of a model folder, or a :class:`ModelError`."""
+    config = read_config(folder, "boltzhash model", FORMAT_VERSION)
+    for name in (WEIGHTS, VOCABULARY):
+        path = folder / name
+        if not path.is_file():
+            raise ModelError(f"{folder} is not a whole model: {name} is missing")
+        if sha256(path) != config["sha256"].get(name):
+            raise ModelError(
+                f"{path} is damaged: its contents are not those that were saved with {CONFIG}"
+            )
+    try:
+        arrays = load_file(folder / WEIGHTS)
+        words = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+    except (SafetensorError, ValueError) as error:
+        raise ModelError(f"{folder} cannot be read: {error}") from error
+    return config["class"], config["params"], arrays, words
+
+
+def fingerprint(arrays: Arrays, words: list[str] | None) -> str:
+    """Names what a model computes: two that differ in it give different codes."""
+    digest = hashlib.sha256(json.dumps(words).encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def read_config(folder: Path, expected_format: str, newest: int) -> dict[str, Any]:
+    """config.json of a model or codes folder, its format and version checked."""
+    path = folder / CONFIG
+    if not folder.is_dir():
+        raise ModelError(f"{folder} is not a folder; expected a {expected_format} folder")
+    if not path.is_file():
+        raise ModelError(f"{folder} is not a {expected_format} folder: {CONFIG} is missing")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        found, version = config["format"], config["format_version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged or not ours: {error!r}") from error
+    if found != expected_format:
+        raise ModelError(f"{folder} holds a {found!r}; expected a {expected_format!r}")
+    if not isinstance(version, int) or version > newest:
+        raise ModelError(
+            f"{folder} has format version {version}; this boltzhash reads up to {newest}. "
+            "Update boltzhash"
+        )
+    if not isinstance(config.get("sha256", {}), dict):
+        raise ModelError(f"{path} is damaged: sha256 must be an object")
+    return cast(dict[str, Any], config)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_checkpoint(
+    folder: Path, fingerprint: str, arrays: Arrays, history: list[dict[str, Any]]
+) -> None:
+    """Keep the state of an unfinished fit."""
+    with atomic_folder(folder) as fresh:
+        save_file(arrays, fresh / WEIGHTS)
+        state = {
+            "format": "boltzhash checkpoint",
+            "format_version": FORMAT_VERSION,
+            "fingerprint": fingerprint,
+            "history": history,
+            "sha256": {WEIGHTS: sha256(fresh / WEIGHTS)},
+        }
+        (fresh / CONFIG).write_text(json.dumps(state), encoding="utf-8")
+
+
+def read_checkpoint(folder: Path, fingerprint: str) -> tuple[Arrays, list[dict[str, Any]]] | None:
+    """The state kept for the same settings and data; None where there is none that fits."""
+    if not folder.exists():
+        return None
+    state = read_config(folder, "boltzhash checkpoint", FORMAT_VERSION)
+    if state["fingerprint"] != fingerprint:
+        return None
+    if sha256(folder / WEIGHTS) != state["sha256"].get(WEIGHTS):
+        raise ModelError(f"{folder / WEIGHTS} is damaged; delete {folder} to start the fit anew")
+    return load_file(folder / WEIGHTS), state["history"]

@@ -1,0 +1,7 @@
+"""Searching packed codes: exact, by Hamming distance, in the order (distance, insertion)."""
+
+from boltzhash.search.exact import ExactIndex, Hits
+from boltzhash.search.rerank import rerank
+from boltzhash.search.snippet import snippet
+
+__all__ = ["ExactIndex", "Hits", "rerank", "snippet"]

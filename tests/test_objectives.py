@@ -1,0 +1,288 @@
+"""The terms of the objective against dense formulas written by hand, and β on all of the regulariser."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from boltzhash import objectives
+from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann, LowRankCovariance
+from boltzhash.hashers.corrsh import CorrSH
+from boltzhash.networks import InferenceNetwork, SparseLinear, SparseRows, WordDecoder, dropout
+from boltzhash.training import Batch, Terms
+
+N_WORDS = 7
+
+
+def rows_of(matrix: Any, dtype: torch.dtype = torch.float64) -> SparseRows:
+    csr = sparse.csr_matrix(np.asarray(matrix))
+    return SparseRows(
+        torch.from_numpy(csr.indices),
+        torch.from_numpy(csr.data).to(dtype),
+        torch.from_numpy(csr.indptr),
+    )
+
+
+def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(
+        shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    ).to(dtype)
+
+
+MATRICES = {
+    "one row": [[0, 2.5, 0, 0, 0, 1, 0]],
+    "one row, no word": [[0.0] * N_WORDS],
+    "empty rows first, between and last": [
+        [0.0] * N_WORDS,
+        [1, 0, 0, 0, 0, 0, 3],
+        [0.0] * N_WORDS,
+        [0.0] * N_WORDS,
+        [0, 0.5, 0.5, 0.5, 0, 0, 0],
+        [0.0] * N_WORDS,
+    ],
+    "equal rows and equal values": [[2, 2, 2, 0, 0, 0, 2], [2, 2, 2, 0, 0, 0, 2]],
+    "every word": [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [7, 6, 5, 4, 3, 2, 1]],
+}
+every_matrix = pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES.keys())
+
+
+class OnGpu(Tensor):
+    """A CPU tensor that says it is on a GPU: takes the dense branch where there is none."""
+
+    is_cuda = True  # type: ignore[assignment]
+
+
+def on_gpu(x: Tensor) -> Tensor:
+    return x.as_subclass(OnGpu)
+
+
+@every_matrix
+def test_sparse_rows_are_the_matrix(matrix: list[list[float]]) -> None:
+    rows = rows_of(matrix)
+    expected_rows = [i for i, row in enumerate(matrix) for x in row if x != 0]
+    assert rows.n_rows == len(matrix)
+    assert rows.row_numbers().tolist() == expected_rows
+    assert rows.dense(N_WORDS).tolist() == np.asarray(matrix).tolist()
+    assert rows.dense(N_WORDS + 2)[:, N_WORDS:].eq(0).all()
+
+
+def test_sparse_rows_of_nothing() -> None:
+    """A batch in which no document has a word still has its rows."""
+    rows = rows_of(np.zeros((3, N_WORDS)))
+    assert rows.row_numbers().tolist() == []
+    assert rows.dense(2).tolist() == [[0.0, 0.0]] * 3
+
+
+def likelihood_by_hand(logits: list[float], target: list[float]) -> float:
+    """Σ_w t_w log softmax_w, word by word as eq. 2 reads."""
+    total = sum(math.exp(x) for x in logits)
+    return sum(t * math.log(math.exp(x) / total) for x, t in zip(logits, target, strict=True))
+
+
+@every_matrix
+def test_word_log_likelihood_by_hand(matrix: list[list[float]]) -> None:
+    """Both branches, the gathered and the dense one."""
+    logits = 2 * normal(1, len(matrix), N_WORDS)
+    expected = [
+        likelihood_by_hand(row, target) for row, target in zip(logits.tolist(), matrix, strict=True)
+    ]
+    gathered = objectives.word_log_likelihood(logits, rows_of(matrix))
+    dense = objectives.word_log_likelihood(on_gpu(logits), rows_of(matrix))
+    assert gathered.tolist() == pytest.approx(expected, rel=1e-12, abs=0)
+    assert dense.tolist() == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+@every_matrix
+def test_word_log_likelihood_gradient(matrix: list[list[float]]) -> None:
+    """By finite differences, and t − (Σt) softmax in closed form, equal in both branches."""
+    target = rows_of(matrix)
+    logits = normal(2, len(matrix), N_WORDS).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: objectives.word_log_likelihood(x, target), (logits,))
+    dense = torch.tensor(matrix, dtype=torch.float64)
+    closed_form = dense - dense.sum(-1, keepdim=True) * logits.softmax(-1)
+    for x in (logits, on_gpu(logits)):
+        value = objectives.word_log_likelihood(x, target).sum()
+        (gradient,) = torch.autograd.grad(value, logits)
+        torch.testing.assert_close(
+            gradient.as_subclass(Tensor), closed_form.detach(), rtol=1e-12, atol=1e-14
+        )
+
+
+def test_word_log_likelihood_of_large_logits() -> None:
+    """Logits at which exp overflows even in float64."""
+    logits = torch.tensor([[1000.0, 0.0, -1000.0]], dtype=torch.float64)
+    value = objectives.word_log_likelihood(logits, rows_of([[1.0, 0.0, 2.0]]))
+    assert value.item() == -4000
+
+
+@every_matrix
+@pytest.mark.parametrize("branch", ["gathered", "dense"])
+def test_sparse_linear_is_a_matrix_product(matrix: list[list[float]], branch: str) -> None:
+    """Forward, and backward to weight and bias, with a different weight on every output."""
+    layer = SparseLinear(N_WORDS, 4, torch.Generator().manual_seed(0)).double()
+    rows = rows_of(matrix)
+    if branch == "dense":
+        rows = rows._replace(values=on_gpu(rows.values))
+    x = torch.tensor(matrix, dtype=torch.float64)
+    output = layer(rows)
+    expected = x @ layer.weight + layer.bias
+    torch.testing.assert_close(output.as_subclass(Tensor), expected, rtol=1e-13, atol=1e-14)
+    weights = normal(3, *expected.shape)
+    parameters = [layer.weight, layer.bias]
+    gradients = torch.autograd.grad((weights * output).sum(), parameters)
+    by_hand = [x.T @ weights, weights.sum(0)]
+    for gradient, hand in zip(gradients, by_hand, strict=True):
+        torch.testing.assert_close(gradient.as_subclass(Tensor), hand, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_dropout_keeps_the_expectation(rate: float) -> None:
+    """Each entry is 0 or x / (1 − rate); the mean is x within 5 measured standard errors."""
+    x = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
+    n = 20_000
+    dropped = dropout(x.expand(n, -1), rate, torch.Generator().manual_seed(0))
+    assert all(
+        set(column.unique().tolist()) == {0.0, (value / (1 - rate)).item()}
+        for column, value in zip(dropped.T, x, strict=True)
+    )
+    error = dropped.std(0) / math.sqrt(n)
+    assert ((dropped.mean(0) - x).abs() <= 5 * error).all()
+    kept = (dropped != 0).double()
+    both = kept[:, 0] * kept[:, 1]  # entries are dropped independently
+    assert (both.mean() - (1 - rate) ** 2).abs() <= 5 * both.std() / math.sqrt(n)
+
+
+def test_no_dropout_is_the_identity_and_draws_nothing() -> None:
+    x = normal(4, 3, 5)
+    generator = torch.Generator().manual_seed(0)
+    before = generator.get_state()
+    assert torch.equal(dropout(x, 0.0, generator), x)
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_regularisers_by_hand() -> None:
+    """Both forms term by term in plain Python, for two documents that must not be mixed (eq. 24)."""
+    n, m, k, v = 2, 3, 2, 1
+    location, deviation, factor = normal(1, n, m), normal(2, n, m).abs(), normal(3, n, m, v)
+    r, prior_logits = normal(4, k, n, m), normal(5, n, m)
+    s = torch.tensor([[1, 0, 1], [0, 1, 1]], dtype=torch.float64)
+    s_tilde = torch.tensor([[0, 0, 1], [1, 1, 0]], dtype=torch.float64)
+    printed = objectives.regulariser_as_printed(
+        Boltzmann(location, LowRankCovariance(deviation, factor)),
+        BernoulliMixture(r),
+        Bernoulli(prior_logits),
+        s,
+        s_tilde,
+    )
+    rearranged = objectives.regulariser_rearranged(
+        BernoulliMixture(r), Bernoulli(prior_logits), s_tilde
+    )
+
+    def probability(logits: list[float], code: list[float]) -> float:
+        p = [1 / (1 + math.exp(-x)) for x in logits]
+        return math.prod(q if bit else 1 - q for q, bit in zip(p, code, strict=True))
+
+    def energy(i: int, code: list[float]) -> float:
+        value = 0.0
+        for a in range(m):
+            value -= location[i, a].item() * code[a]
+            for b in range(m):
+                sigma = (factor[i, a] @ factor[i, b]).item()
+                sigma += deviation[i, a].item() ** 2 if a == b else 0
+                value -= 0.5 * code[a] * sigma * code[b]
+        return value
+
+    for i in range(n):
+        code, tilde = s[i].tolist(), s_tilde[i].tolist()
+        prior = prior_logits[i].tolist()
+        h = sum(probability(r[j, i].tolist(), tilde) for j in range(k)) / k
+        expected = math.log(probability(prior, code)) + energy(i, code)
+        expected -= math.log(h) + energy(i, tilde)
+        assert printed[i].item() == pytest.approx(expected, rel=1e-12)
+        expected = math.log(probability(prior, tilde)) - math.log(h)
+        assert rearranged[i].item() == pytest.approx(expected, rel=1e-12)
+
+
+# --- β ---------------------------------------------------------------------------------------------
+
+
+class Step:
+    """One step of CorrSH on a fixed batch, weights and seed; only β differs between calls.
+
+    What the regulariser returned is kept, as the step itself got it.
+    """
+
+    def __init__(self, bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bound = bound
+        generator = torch.Generator().manual_seed(0)
+        hasher = self._hasher((1.0, 1.0), 1.0)
+        self.encoder = InferenceNetwork(N_WORDS, 5, hasher._heads(), 0.2, generator).double()
+        self.decoder = WordDecoder(8, N_WORDS, generator).double()
+        name = {"printed": "regulariser_as_printed", "rearranged": "regulariser_rearranged"}[bound]
+        original = getattr(objectives, name)
+
+        def recorded(*arguments: Any) -> Tensor:
+            self.regulariser: Tensor = original(*arguments)
+            return self.regulariser
+
+        monkeypatch.setattr(objectives, name, recorded)
+
+    def _hasher(self, kl_weight: tuple[float, float], kl_ramp: float) -> CorrSH:
+        return CorrSH(
+            8, rank=2, n_components=3, bound=self.bound, kl_weight=kl_weight, kl_ramp=kl_ramp
+        )
+
+    def __call__(
+        self, kl_weight: tuple[float, float], kl_ramp: float = 1.0, progress: float = 0.0
+    ) -> Terms:
+        rows = rows_of(MATRICES["every word"] + MATRICES["one row"])
+        batch = Batch(rows, rows, progress, torch.Generator().manual_seed(1))
+        return self._hasher(kl_weight, kl_ramp)._step(self.encoder, self.decoder, batch)
+
+    def gradient(self, value: Tensor) -> Tensor:
+        parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
+        parts = torch.autograd.grad(value, parameters, retain_graph=True, materialize_grads=True)
+        return torch.cat([part.flatten() for part in parts])
+
+
+@pytest.fixture(params=["printed", "rearranged"])
+def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Step:
+    return Step(request.param, monkeypatch)
+
+
+def test_beta_multiplies_the_whole_regulariser(step: Step) -> None:
+    """loss(β) = −reconstruction − β · regulariser, every term of it, in value and in gradient.
+
+    A β on some terms only would leave energies without their counterpart in the printed form, and log Z
+    would no longer cancel.
+    """
+    without = step((0.0, 0.0))
+    loss, gradient = without.loss, step.gradient(without.loss)
+    torch.testing.assert_close(loss, -without.reconstruction)
+    for beta in (0.1, 0.5, 1.0, 3.0):
+        terms = step((beta, beta))
+        regulariser = step.regulariser.mean()
+        assert regulariser.abs() > 0.1
+        assert torch.equal(terms.reconstruction, without.reconstruction)
+        torch.testing.assert_close(terms.kl, -regulariser, rtol=1e-14, atol=0)
+        torch.testing.assert_close(terms.loss, loss - beta * regulariser, rtol=1e-12, atol=1e-13)
+        slope = step.gradient(regulariser)
+        assert slope.abs().max() > 1e-3
+        torch.testing.assert_close(
+            step.gradient(terms.loss), gradient - beta * slope, rtol=1e-10, atol=1e-13
+        )
+
+
+@pytest.mark.parametrize(
+    ("progress", "beta"), [(0.0, 0.2), (0.25, 0.5), (0.5, 0.8), (0.75, 0.8), (1.0, 0.8)]
+)
+def test_beta_ramps_over_its_share_of_the_epochs(step: Step, progress: float, beta: float) -> None:
+    terms = step((0.2, 0.8), kl_ramp=0.5, progress=progress)
+    measured = (terms.loss + terms.reconstruction) / terms.kl
+    assert measured.item() == pytest.approx(beta, rel=1e-12)
