@@ -28,7 +28,7 @@ OK, FAILED, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED =
     130,
 )
 ENCODE_BLOCK = 1024
-RERANKED = 200
+RERANKED = 500
 
 EXIT_CODES = """\
 exit codes:
@@ -99,7 +99,7 @@ def _add_fit(commands: Any) -> None:
         help="train as the paper did (100 epochs) instead of with our defaults",
     )
     parser.add_argument(
-        "--epochs", type=int, help="passes over the corpus (20, more if it is small)"
+        "--epochs", type=int, help="passes over the corpus (25, more if it is small)"
     )
     parser.add_argument("--rank", help='rank of the couplings between bits, or "full" (10)')
     parser.add_argument("--learning-rate", type=float, help="of Adam, at its highest (0.005)")

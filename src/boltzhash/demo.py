@@ -16,7 +16,7 @@ QUESTIONS = (
     "random forest classifier",
     "parse command line arguments",
 )
-CANDIDATES = 200
+CANDIDATES = 500
 SHOWN = 5
 
 

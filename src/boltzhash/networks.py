@@ -42,20 +42,6 @@ def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     return x * kept / (1 - rate)
 
 
-def drop_words(rows: SparseRows, most: float, generator: torch.Generator) -> SparseRows:
-    """Leave out words at random, a share of up to ``most`` of each document, and rescale the rest.
-
-    The encoder then learns the code of a document from a few of its words, as a short query has.
-    Values are divided by the root of the share kept, which keeps the length of a row on average.
-    """
-    if most == 0:
-        return rows
-    share = torch.empty(rows.n_rows, device=rows.values.device).uniform_(generator=generator)
-    kept = (1 - most * share)[rows.row_numbers()]
-    chosen = torch.empty_like(rows.values).uniform_(generator=generator) < kept
-    return rows._replace(values=rows.values * chosen / kept.sqrt())
-
-
 def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
 

@@ -139,6 +139,11 @@ class TfIdf:
             ],
             dtype=bool,
         )
+        if not usable.any() and (frequency == counts.shape[0]).all() and counts.shape[0] > 1:
+            raise ValueError(
+                f"all {counts.shape[0]} documents are the same, or have the same words: "
+                "at least 2 different ones are needed to fit"
+            )
         if not usable.any():
             raise ValueError(
                 f"no word is left for the vocabulary: of {len(words)} different words in "

@@ -63,10 +63,16 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         """
         check_n_bits(self.n_bits)
         self._check_params()
-        matrix = self._fit_documents(X)
-        _check_enough_to_learn(matrix)
-        self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
-        self._check_not_collapsed(matrix)
+        try:
+            matrix = self._fit_documents(X)
+            _check_enough_to_learn(matrix)
+            self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
+            self._check_not_collapsed(matrix)
+        except BaseException:
+            self.__dict__.pop(
+                "tfidf_", None
+            )  # not fitted: nothing can be hashed or saved by mistake
+            raise
         return self
 
     def transform(self, X: Any) -> Codes:
@@ -217,7 +223,6 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def _check_not_collapsed(self, matrix: sparse.csr_matrix) -> None:
         """All training documents on one code is a failed fit, and says so."""
         if distinct(self.transform(matrix)) == 1:
-            del self.tfidf_  # not fitted: nothing can be saved or hashed by mistake
             raise TrainingError(
                 f"training collapsed: all {matrix.shape[0]} documents got the same code. "
                 f"{self._collapse_advice()}"

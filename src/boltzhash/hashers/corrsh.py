@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, needs_extra
+from boltzhash.errors import ModelError, TrainingError, needs_extra
 from boltzhash.hashers.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, Posterior, head, hidden_layers, logistic_normal_mean
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from boltzhash.training import Batch, EpochRecord, Terms
 
 
-DEFAULT_EPOCHS = 20
-MINIMUM_STEPS = 800
+DEFAULT_EPOCHS = 25
+MINIMUM_STEPS = 1000
 
 
 def ramp(ends: tuple[float, float], progress: float) -> float:
@@ -86,11 +86,8 @@ class CorrSH(Hasher):
     hidden_units : int, default=500
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
-    word_dropout : float, default=0.5
-        Largest share of the words of a document left out at random from the network's input, never
-        from the target, so that a few words suffice for a code; 0 as published.
     epochs : int or None, default=None
-        None means 20, or more where the corpus is so small that these would not be 800 steps.
+        None means 25, or more where the corpus is so small that these would not be 1,000 steps.
     batch_size : int, default=200
     learning_rate : float, default=5e-3
         Of Adam, at its highest.
@@ -149,7 +146,6 @@ class CorrSH(Hasher):
         decoder_noise: tuple[float, float] = (0.5, 0.5),
         hidden_units: int = 500,
         dropout: float = 0.2,
-        word_dropout: float = 0.5,
         epochs: int | None = None,
         batch_size: int = 200,
         learning_rate: float = 5e-3,
@@ -175,7 +171,6 @@ class CorrSH(Hasher):
         self.decoder_noise = decoder_noise
         self.hidden_units = hidden_units
         self.dropout = dropout
-        self.word_dropout = word_dropout
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -207,7 +202,6 @@ class CorrSH(Hasher):
             "kl_ramp": 1.0,
             "decoder_noise": (1.0, 0.9),
             "dropout": 0.2,
-            "word_dropout": 0.0,
             "epochs": 100,
             "batch_size": 100,
             "learning_rate": 1e-3,
@@ -257,11 +251,9 @@ class CorrSH(Hasher):
 
         from boltzhash import objectives
         from boltzhash.distributions import Bernoulli
-        from boltzhash.networks import drop_words
         from boltzhash.training import Terms
 
-        inputs = drop_words(batch.inputs, self.word_dropout, batch.generator)
-        posterior = self._boltzmann(encoder(inputs, batch.generator))
+        posterior = self._boltzmann(encoder(batch.inputs, batch.generator))
         prior = Bernoulli(torch.zeros_like(posterior.location))
         s = posterior.sample(batch.generator)
         mixture = posterior.sample_mixture(self.n_components, batch.generator)
@@ -374,6 +366,7 @@ class CorrSH(Hasher):
             on_epoch=after_epoch,
         )
         self._take_weights(encoder, decoder)
+        self._check_learned(targets)
         if checkpoint is not None:
             shutil.rmtree(checkpoint, ignore_errors=True)
 
@@ -448,8 +441,20 @@ class CorrSH(Hasher):
     def _collapse_advice(self) -> str:
         return (
             f"Usually the learning rate is too high: try learning_rate={self.learning_rate / 10:g} "
-            f"(was {self.learning_rate:g}), or a smaller kl_weight (was {self.kl_weight})"
+            f"(was {self.learning_rate:g}); or the fit is too short: it took "
+            f"{self.history_[-1].epoch} epochs"
         )
+
+    def _check_learned(self, targets: sparse.csr_matrix) -> None:
+        """Worse than calling all words equally likely, where training starts, is a failed fit."""
+        uniform = -targets.sum() / targets.shape[0] * math.log(targets.shape[1])
+        reached = self.history_[-1].reconstruction
+        if reached < 1.1 * uniform - 1:
+            raise TrainingError(
+                f"training diverged: log p(x | s) is {reached:.4g} nats a document, and {uniform:.4g} "
+                f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
+                f"high, try {self.learning_rate / 10:g}"
+            )
 
     def _check_params(self) -> None:
         if self.rank != "full":
@@ -466,7 +471,6 @@ class CorrSH(Hasher):
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("kl_ramp", self.kl_ramp, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
-        check_number("word_dropout", self.word_dropout, at_least=0, below=1)
         for name in ("kl_weight", "decoder_noise"):
             pair = getattr(self, name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:

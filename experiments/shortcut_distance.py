@@ -1,0 +1,362 @@
+"""How far the Gaussian shortcut is from the Boltzmann posterior that it stands for.
+
+    python experiments/shortcut_distance.py          # measure and draw, under a minute on one core
+    python experiments/shortcut_distance.py --draw   # draw what was measured
+
+Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This measures
+the total variation distance of the two, while the variances, the couplings or the number of bits
+grow. Bits lean alternately to on and off, μ = +1, −1, +1, ...
+
+- *By enumeration*, up to 16 bits, for any U. b is exact. The shortcut's probabilities are averages over
+  draws of the shared noise ε₂, given which bits are independent; their private noise is integrated.
+  Estimates that enter an absolute value push the distance up, so it is bracketed: the plain estimate is
+  never too low in expectation, and one which takes the sign of each difference from the other half of
+  the draws is never too high.
+- *By counts*, any number of bits, where all entries of U are equal: both laws then depend only on how
+  many bits of either leaning are on, and both are exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from boltzhash.distributions import Boltzmann, LowRankCovariance
+from boltzhash.inference import logistic_normal_mean
+
+Floats = NDArray[np.float64]
+Record = dict[str, Any]
+
+FIGURES = Path(__file__).parents[1] / "docs" / "models" / "figures"
+MEASURED = FIGURES / "shortcut_distance.json"
+DRAWING = FIGURES / "shortcut_distance.svg"
+
+BATCHES, DRAWS_PER_BATCH = 16, 2048
+REPEATS = 5  # different U of the same strength
+PUBLISHED_RANK = 10
+PUBLISHED_DEVIATION = math.log(2)  # softplus(0): where training starts
+SMALL_DEVIATION = 0.1  # for couplings to be seen alone
+
+
+class Distance(NamedTuple):
+    """Total variation and what else tells the two laws apart; ``low`` and ``error`` are 0-width
+    where both are exact."""
+
+    tv: float
+    low: float
+    error: float
+    ones: tuple[float, float]  # share of bits that are on: b, shortcut
+    correlation: tuple[float, float] | None  # mean |correlation| of two bits: b, shortcut
+
+
+def leanings(n_bits: int) -> Floats:
+    return np.where(np.arange(n_bits) % 2 == 0, 1.0, -1.0)
+
+
+def products(p: Floats) -> Floats:
+    """Π p_i or 1 − p_i for every code of the given bits, in the order of ``enumerate_codes``."""
+    table = np.ones((len(p), 1))
+    for column in p.T[:, :, None]:
+        table = np.stack([table * (1 - column), table * column], axis=2).reshape(len(p), -1)
+    return table
+
+
+def mean_code_probabilities(p: Floats) -> Floats:
+    """Rows of independent bits → the mean probability of every code.
+
+    A code is its first and second half, so the mean over rows is one product of two matrices.
+    """
+    half = p.shape[1] // 2
+    return np.asarray(products(p[:, :half]).T @ products(p[:, half:])).ravel() / len(p)
+
+
+def moments(probabilities: Floats, codes: Floats) -> tuple[float, float]:
+    """Share of bits on, and mean |correlation| of two bits."""
+    mean = probabilities @ codes
+    covariance = codes.T @ (probabilities[:, None] * codes) - np.outer(mean, mean)
+    deviation = np.sqrt(covariance.diagonal())
+    correlations = (covariance / np.outer(deviation, deviation))[np.triu_indices(len(mean), 1)]
+    return float(mean.mean()), float(np.abs(correlations).mean())
+
+
+def by_enumeration(deviation: float, factor: Floats, rng: np.random.Generator) -> Distance:
+    """Distance for D^½ the same on all bits and any U of shape (m, v)."""
+    m, v = factor.shape
+    location = leanings(m)
+    boltzmann = Boltzmann(
+        torch.from_numpy(location),
+        LowRankCovariance(torch.full((m,), deviation).double(), torch.from_numpy(factor)),
+    )
+    support = boltzmann.enumerate_support()
+    b: Floats = boltzmann.log_weight(support).softmax(0).numpy()
+
+    batches = []
+    for _ in range(BATCHES):
+        shared = location + rng.standard_normal((DRAWS_PER_BATCH, v)) @ factor.T
+        private = np.full_like(shared, deviation**2)
+        batches.append(mean_code_probabilities(logistic_normal_mean(shared, private)))
+    estimates = np.array(batches)
+    q = estimates.mean(axis=0)
+
+    larger = q > b
+    gains = estimates[:, larger].sum(axis=1) - b[larger].sum()
+    first, second = estimates[::2].mean(axis=0), estimates[1::2].mean(axis=0)
+    crossed = [(y - b)[x > b].sum() for x, y in ((first, second), (second, first))]
+    codes = support.numpy()
+    ones, correlation = zip(moments(b, codes), moments(q, codes), strict=True)
+    return Distance(
+        tv=float(gains.mean()),
+        low=float(np.mean(crossed)),
+        error=float(gains.std(ddof=1) / math.sqrt(BATCHES)),
+        ones=ones,
+        correlation=correlation,
+    )
+
+
+def log_binomials(n: int, logits: Floats) -> Floats:
+    """log P(j of n bits are on), j = 0..n on a new last dimension."""
+    j = np.arange(n + 1)
+    choose = gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
+    return np.asarray(choose + j * logits[..., None] - n * np.logaddexp(0, logits)[..., None])
+
+
+def by_counts(n_bits: int, deviation: float, coupling: float) -> Distance:
+    """Distance for Σ = D + c 11ᵀ, all couplings equal: exact for any even number of bits."""
+    half = n_bits // 2
+    on = np.arange(half + 1)
+    total = on[:, None] + on
+    b = log_binomials(half, np.array(1.0))[:, None] + log_binomials(half, np.array(-1.0))
+    b = b + 0.5 * (deviation**2 * total + coupling * total**2)
+    b = np.exp(b - logsumexp(b))
+
+    # The shared noise by the trapezoid rule, whose error vanishes exponentially for such integrands.
+    z = np.linspace(-9, 9, 181)
+    weights = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    tables = []
+    for leaning in (1.0, -1.0):
+        mean = leaning + math.sqrt(coupling) * z
+        p = logistic_normal_mean(mean, np.full_like(mean, deviation**2), nodes=200)
+        tables.append(np.exp(log_binomials(half, np.log(p / (1 - p)))))
+    q = np.einsum("z,zi,zj->ij", weights, *tables)
+
+    tv = 0.5 * float(np.abs(q - b).sum())
+    ones = (float((b * total).sum() / n_bits), float((q * total).sum() / n_bits))
+    return Distance(tv, tv, 0.0, ones, None)
+
+
+def record(series: str, x: float, distances: Iterable[Distance]) -> Record:
+    """One point of a line: the mean over repeats, the range, and the errors of the mean."""
+    repeats = list(distances)
+    n = len(repeats)
+    point: Record = {
+        "series": series,
+        "x": x,
+        "tv": np.mean([d.tv for d in repeats]),
+        "tv_low": np.mean([d.low for d in repeats]),
+        "standard_error": math.sqrt(sum(d.error**2 for d in repeats)) / n,
+        "smallest": min(d.tv for d in repeats),
+        "largest": max(d.tv for d in repeats),
+        "ones": np.mean([d.ones for d in repeats], axis=0),
+        "repeats": n,
+    }
+    correlations = [d.correlation for d in repeats if d.correlation is not None]
+    if correlations:
+        point["correlation"] = np.mean(correlations, axis=0)
+    return point
+
+
+def with_rows_of_length(length: float, n_bits: int, rank: int, rng: np.random.Generator) -> Floats:
+    """A random U that gives every bit the variance length²."""
+    factor = rng.standard_normal((n_bits, rank))
+    return np.asarray(length * factor / np.linalg.norm(factor, axis=1, keepdims=True))
+
+
+def published_factor(n_bits: int, rank: int, rng: np.random.Generator) -> Floats:
+    """U = tanh(·) / v as in the authors' code, of standard normal network outputs."""
+    return np.asarray(np.tanh(rng.standard_normal((n_bits, rank))) / rank)
+
+
+def measure_variance() -> list[Record]:
+    return [
+        record(f"m = {m}", x, [by_counts(m, math.sqrt(x), 0.0)])
+        for m in (2, 8, 32, 128)
+        for x in np.geomspace(0.01, 10, 13)
+    ]
+
+
+def measure_coupling(n_bits: int = 8) -> list[Record]:
+    strengths = np.geomspace(0.01, 10, 13)
+    points = [
+        record("no coupling", x, [by_counts(n_bits, math.sqrt(SMALL_DEVIATION**2 + x), 0.0)])
+        for x in strengths
+    ]
+    for rank in (1, 2, 3):
+        for number, x in enumerate(strengths):
+            rng = np.random.default_rng([1, rank, number])
+            factors = [with_rows_of_length(x**0.5, n_bits, rank, rng) for _ in range(REPEATS)]
+            distances = [by_enumeration(SMALL_DEVIATION, u, rng) for u in factors]
+            points.append(record(f"rank {rank}", x, distances))
+    return points
+
+
+def measure_bits() -> list[Record]:
+    v, points = PUBLISHED_RANK, []
+    for m in (2, 4, 8, 16, 32, 64, 128):
+        points.append(record("v = 0", m, [by_counts(m, PUBLISHED_DEVIATION, 0.0)]))
+        strongest = by_counts(m, PUBLISHED_DEVIATION, 1 / v)  # UUᵀ of v columns, each entry 1/v
+        points.append(record(f"v = {v}, all U = 1/v", m, [strongest]))
+    for m in (2, 4, 6, 8, 10, 12, 14, 16):
+        for rank in (1, v):
+            rng = np.random.default_rng([2, m, rank])
+            factors = [published_factor(m, rank, rng) for _ in range(REPEATS)]
+            distances = [by_enumeration(PUBLISHED_DEVIATION, u, rng) for u in factors]
+            points.append(record(f"v = {rank}, random U", m, distances))
+    return points
+
+
+def measure_check() -> Record:
+    """The two ways of measuring on the same posterior: 8 bits, all U = 1/v."""
+    m, v = 8, PUBLISHED_RANK
+    enumerated = by_enumeration(
+        PUBLISHED_DEVIATION, np.full((m, v), 1 / v), np.random.default_rng(3)
+    )
+    counted = by_counts(m, PUBLISHED_DEVIATION, 1 / v)
+    difference = abs(enumerated.tv - counted.tv)
+    if difference > 5 * enumerated.error:
+        raise AssertionError(f"enumeration and counts differ: {enumerated} and {counted}")
+    return {
+        "by_enumeration": enumerated.tv,
+        "standard_error": enumerated.error,
+        "by_counts": counted.tv,
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Six digits, so that the file does not change with the last bit of a sum."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def measure() -> None:
+    result = {
+        "measure": "total variation distance of the shortcut from the Boltzmann distribution",
+        "location": "+1 and -1 alternately",
+        "draws": BATCHES * DRAWS_PER_BATCH,
+        "check": measure_check(),
+        "variance": measure_variance(),
+        "coupling": measure_coupling(),
+        "bits": measure_bits(),
+    }
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    MEASURED.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+
+
+# --- drawing: reads the file and nothing else -------------------------------------------------------
+
+# Okabe and Ito's palette, which the colour-blind can tell apart; one hue from light to dark where
+# the lines have an order.
+BLUES = ["#9ecae1", "#56b4e9", "#0072b2", "#08306b"]
+ORANGE, GREEN, PURPLE, GREY = "#d55e00", "#009e73", "#aa4499", "#666666"
+
+STYLE: dict[str, Any] = {
+    "svg.hashsalt": "shortcut_distance",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 3.5,
+    "path.simplify": True,
+}
+
+
+def line(axes: Axes, points: list[Record], series: str, label: str, **style: Any) -> None:
+    """One series, with the range over repeats behind it."""
+    chosen = [p for p in points if p["series"] == series]
+    x = [p["x"] for p in chosen]
+    axes.plot(x, [p["tv"] for p in chosen], label=label, **style)
+    if any(p["repeats"] > 1 for p in chosen):
+        low, high = [p["smallest"] for p in chosen], [p["largest"] for p in chosen]
+        axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def draw(measured: Path, drawing: Path) -> None:
+    result = json.loads(measured.read_text(encoding="utf-8"))
+    with mpl.rc_context(STYLE):
+        figure, (left, middle, right) = plt.subplots(
+            1, 3, figsize=(10.2, 3.5), sharey=True, layout="constrained"
+        )
+        for m, colour in zip((128, 32, 8, 2), reversed(BLUES), strict=True):
+            line(left, result["variance"], f"m = {m}", f"{m} bits", color=colour)
+        left.set(
+            title="Variance alone (no couplings)",
+            xlabel="variance $D_{ii}$",
+            xscale="log",
+            ylabel="total variation distance",
+        )
+
+        for rank, colour in ((1, ORANGE), (2, GREEN), (3, PURPLE)):
+            line(middle, result["coupling"], f"rank {rank}", f"rank {rank}", color=colour)
+        reference = {"color": GREY, "linestyle": "--"}
+        line(middle, result["coupling"], "no coupling", "same variance, uncoupled", **reference)
+        middle.set(
+            title="Couplings (8 bits, $D_{ii}$ = 0.01)",
+            xlabel="variance through couplings $(UU^T)_{ii}$",
+            xscale="log",
+        )
+
+        lines = [
+            ("v = 1, random U", "$v$ = 1, random $U$", {"color": ORANGE, "marker": "o"}),
+            ("v = 10, all U = 1/v", "$v$ = 10, all $U$ = 1/$v$", {"color": PURPLE, "marker": "s"}),
+            ("v = 10, random U", "$v$ = 10, random $U$", {"color": GREEN, "marker": "D"}),
+            ("v = 0", "$v$ = 0", {"color": GREY, "linestyle": "--"}),
+        ]
+        for series, label, style in lines:
+            line(right, result["bits"], series, label, **style)
+        right.set_xscale("log", base=2)
+        right.set(
+            title="Published scale ($D^{1/2}$ = 0.69, $|U|$ ≤ 1/$v$)",
+            xlabel="bits $m$",
+            xticks=[2, 4, 8, 16, 32, 64, 128],
+            xticklabels=["2", "4", "8", "16", "32", "64", "128"],
+        )
+        for axes in (left, middle, right):
+            axes.set_ylim(0, 1)
+            axes.legend(frameon=False, loc="upper left", handlelength=1.6)
+            axes.minorticks_off()
+        # No date, so that the same measurements make the same file.
+        metadata = {"Date": None} if drawing.suffix == ".svg" else None
+        figure.savefig(drawing, metadata=metadata, dpi=150)
+        plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--draw", action="store_true", help="draw the measurements that are there")
+    if not parser.parse_args().draw:
+        measure()
+    draw(MEASURED, DRAWING)
+
+
+if __name__ == "__main__":
+    mpl.use("svg")
+    main()

@@ -1,0 +1,210 @@
+"""One contract for all hashers, run over every one of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import boltzhash
+from boltzhash.codes import distinct, hamming
+from boltzhash.hashers import HASHERS, Hasher
+
+QUICK: dict[str, dict[str, Any]] = {
+    "CorrSH": {"n_bits": 16, "epochs": 30, "hidden_units": 32, "max_words": 500, "device": "cpu"}
+}
+hashers = pytest.mark.parametrize("kind", HASHERS)
+
+
+def quick(kind: str, **changes: Any) -> Hasher:
+    return HASHERS[kind](**{**QUICK[kind], **changes})
+
+
+# No exceptions are needed so far; parametrize_with_checks(expected_failed_checks=...) would name them.
+@parametrize_with_checks([quick(kind, epochs=3) for kind in HASHERS])
+def test_scikit_learn_contract(estimator: Hasher, check: Any) -> None:
+    check(estimator)
+
+
+@hashers
+def test_codes_are_packed_bytes_and_not_collapsed(kind: str, texts: list[str]) -> None:
+    codes = quick(kind).fit(texts).transform(texts)
+    assert codes.dtype == np.uint8
+    assert codes.shape == (len(texts), 2)
+    assert distinct(codes) >= 3
+
+
+@hashers
+def test_topics_are_nearer_than_others(kind: str, texts: list[str]) -> None:
+    codes = quick(kind).fit(texts).transform(texts)
+    distances = hamming(codes, codes)
+    same = np.kron(np.eye(3), np.ones((30, 30))).astype(bool)
+    assert distances[same].mean() + 2 < distances[~same].mean()
+
+
+@hashers
+def test_same_seed_same_bytes(kind: str, texts: list[str]) -> None:
+    one = quick(kind, random_state=3).fit(texts).transform(texts)
+    again = quick(kind, random_state=3).fit(texts).transform(texts)
+    other = quick(kind, random_state=4).fit(texts).transform(texts)
+    assert one.tobytes() == again.tobytes()
+    assert one.tobytes() != other.tobytes()
+
+
+@hashers
+def test_global_seeds_are_neither_used_nor_changed(kind: str, texts: list[str]) -> None:
+    import torch
+
+    np.random.seed(1)
+    torch.manual_seed(1)
+    before = (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # type: ignore[index]
+    quick(kind).fit(texts)
+    after = (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # type: ignore[index]
+    assert before == after
+
+
+@hashers
+def test_code_does_not_depend_on_the_batch(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind).fit(texts)
+    together = hasher.transform(texts)
+    alone = np.concatenate([hasher.transform([text]) for text in texts])
+    assert together.tobytes() == alone.tobytes()
+
+
+@hashers
+def test_texts_and_their_matrix_give_the_same_codes(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind).fit(texts)
+    assert (hasher.transform(hasher.tfidf(texts)) == hasher.transform(texts)).all()
+
+
+@hashers
+def test_texts_may_be_any_iterable(kind: str, texts: list[str]) -> None:
+    def generated() -> Iterator[str]:
+        yield from texts
+
+    expected = quick(kind).fit(texts).transform(texts)
+    hasher = quick(kind).fit(generated())
+    assert (hasher.transform(generated()) == expected).all()
+    assert (hasher.transform(tuple(texts)) == expected).all()
+    assert (hasher.transform(np.array(texts)) == expected).all()
+    assert (hasher.transform(np.array(texts, dtype=object)) == expected).all()
+
+
+@hashers
+def test_dense_and_every_sparse_layout_agree(kind: str, texts: list[str]) -> None:
+    matrix = quick(kind).fit(texts).tfidf(texts)
+    expected = quick(kind).fit(matrix).transform(matrix)
+    for same in (matrix.toarray(), matrix.tocsc(), matrix.tocoo(), sparse.csr_array(matrix)):
+        assert (quick(kind).fit(same).transform(same) == expected).all()
+
+
+@hashers
+def test_no_documents_give_no_codes(kind: str, texts: list[str]) -> None:
+    assert quick(kind).fit(texts).transform([]).shape == (0, 2)
+
+
+@hashers
+def test_unknown_words_are_flagged(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind).fit(texts)
+    queries = ["zzz qqq", "", "bread zzz butter"]
+    assert hasher.known_word_counts(queries).tolist() == [0, 0, 2]
+    codes = hasher.transform(queries)
+    assert codes[0].tobytes() == codes[1].tobytes()
+
+
+@hashers
+def test_clone_and_pipeline(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind)
+    copy = clone(hasher)
+    assert copy.get_params() == hasher.get_params()
+    matrix = hasher.fit(texts).tfidf(texts)
+    codes = make_pipeline(MaxAbsScaler(), copy).fit_transform(matrix)
+    assert codes.shape == (len(texts), 2)
+
+
+@hashers
+def test_save_and_load_in_a_new_process_give_the_same_bytes(
+    kind: str, texts: list[str], tmp_path: Path
+) -> None:
+    hasher = quick(kind, stop_words=("ship",)).fit(texts)
+    hasher.save(tmp_path / "model")
+    script = (
+        "import sys, boltzhash\n"
+        f"codes = boltzhash.load({str(tmp_path / 'model')!r}).transform({texts[:40]!r})\n"
+        "assert 'torch' not in sys.modules, 'inference imported torch'\n"
+        "sys.stdout.write(codes.tobytes().hex())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == hasher.transform(texts[:40]).tobytes().hex()
+    loaded = boltzhash.load(tmp_path / "model")
+    assert loaded.fingerprint() == hasher.fingerprint()
+    assert loaded.get_params() == {**hasher.get_params(), "stop_words": ["ship"]} | {
+        name: list(value) for name, value in hasher.get_params().items() if isinstance(value, tuple)
+    }
+
+
+@hashers
+def test_a_saved_model_can_be_fitted_again(kind: str, texts: list[str], tmp_path: Path) -> None:
+    hasher = quick(kind).fit(texts)
+    hasher.save(tmp_path / "model")
+    again = clone(boltzhash.load(tmp_path / "model")).fit(texts)
+    assert (again.transform(texts) == hasher.transform(texts)).all()
+
+
+@hashers
+def test_model_fitted_on_a_matrix_refuses_texts(
+    kind: str, texts: list[str], tmp_path: Path
+) -> None:
+    hasher = quick(kind).fit(quick(kind).fit(texts).tfidf(texts))
+    hasher.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="fitted on a matrix and knows no words"):
+        boltzhash.load(tmp_path / "model").transform(["bread"])
+
+
+BAD_INPUT = {
+    "no documents": ([], "the corpus is empty"),
+    "one document": (["bread butter"], "at least 2 documents are needed to fit, got 1"),
+    "identical": (["bread butter"] * 5, "all 5 documents are the same"),
+    "only stop words": (["the of and", "is at on"], "no word is left for the vocabulary"),
+    "a single string": ("bread butter", "got a single str: put it into a list"),
+    "not a string": (["bread", 3, "butter"], "document 1 must be a string, got int"),
+    "negative": (np.array([[1.0, 0.0], [0.0, -2.0]]), "must be 0 or more, got -2.0 in row 1"),
+    "not a number": (np.array([[1.0, 0.0], [0.0, np.nan]]), "NaN"),
+    "infinite": (sparse.csr_matrix([[1.0, 0.0], [0.0, np.inf]]), "infinity"),
+    "no words": (sparse.csr_matrix((3, 4)), "none of the 3 documents has a word"),
+}
+
+
+@hashers
+@pytest.mark.parametrize(("documents", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_documents_are_named(kind: str, documents: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(kind).fit(documents)
+
+
+@hashers
+@pytest.mark.parametrize("n_bits", [0, -8, 12, 4104, 64.0, "64", True, None])
+def test_bad_n_bits_is_named(kind: str, texts: list[str], n_bits: Any) -> None:
+    with pytest.raises(
+        ValueError, match=f"n_bits must be a multiple of 8 between 8 and 4096, got {n_bits!r}"
+    ):
+        quick(kind, n_bits=n_bits).fit(texts)
+
+
+@hashers
+def test_wrong_number_of_columns_is_refused(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind).fit(texts)
+    with pytest.raises(ValueError, match="features"):
+        hasher.transform(np.ones((2, 3)))

@@ -1,0 +1,253 @@
+"""What CorrSH alone does: its posterior, settings, training reports, checkpoints and explanations."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from boltzhash import CorrSH, training
+from boltzhash.codes import unpack
+from boltzhash.errors import TrainingError
+from boltzhash.networks import InferenceNetwork, SparseRows
+from boltzhash.training import generator_for
+
+
+def quick(**changes: Any) -> CorrSH:
+    settings = {"n_bits": 16, "epochs": 20, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
+    return CorrSH(**{**settings, **changes})
+
+
+@pytest.mark.parametrize("rank", [0, 1, 5, 24, "full"])
+@pytest.mark.parametrize("n_components", [1, 3])
+@pytest.mark.parametrize("bound", ["rearranged", "printed"])
+def test_every_shape_of_the_posterior_trains(
+    texts: list[str], rank: int | str, n_components: int, bound: str
+) -> None:
+    settings = {"rank": rank, "n_components": n_components, "bound": bound}
+    hasher = quick(**settings, epochs=40, learning_rate=0.02).fit(texts)
+    first, last = hasher.history_[0], hasher.history_[-1]
+    assert last.reconstruction > first.reconstruction + 1
+    assert np.isfinite(last.kl)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 5, 24, "full"])
+def test_numpy_posterior_is_the_twin_of_the_trained_one(texts: list[str], rank: int | str) -> None:
+    """The posterior that inference shows is the one that training sampled from."""
+    hasher = quick(rank=rank, dropout=0.0).fit(texts)
+    matrix = hasher.tfidf(texts)
+    network = InferenceNetwork(matrix.shape[1], 32, hasher._heads(), 0.0, generator_for(0, 0))
+    weights = {k: v for k, v in hasher.weights_.items() if not k.startswith("decoder.")}
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    rows = hasher._network_input(matrix).astype(np.float32)
+    batch = SparseRows(*(torch.from_numpy(a) for a in (rows.indices, rows.data, rows.indptr)))
+    trained = hasher._boltzmann(network(batch, generator_for(0, 1)))
+
+    shown = hasher.posterior(texts)
+    np.testing.assert_allclose(shown.location, trained.location.detach(), atol=1e-4)
+    np.testing.assert_allclose(shown.covariance(), trained.covariance.dense().detach(), atol=1e-4)
+    np.testing.assert_allclose(
+        shown.variances(), np.diagonal(shown.covariance(), axis1=1, axis2=2), atol=1e-12
+    )
+
+
+def test_code_is_location_above_zero_and_probability_above_half(texts: list[str]) -> None:
+    hasher = quick().fit(texts)
+    bits = unpack(hasher.transform(texts))
+    assert (bits == (hasher.posterior(texts).location > 0)).all()
+    assert (bits == (hasher.bit_probabilities(texts) > 0.5)).all()
+
+
+def test_bit_probabilities_are_those_of_sampling(texts: list[str]) -> None:
+    """E σ(μ + √Σ_ii ε) against plain Monte Carlo, to five standard errors."""
+    hasher = quick().fit(texts)
+    posterior = hasher.posterior(texts[:3])
+    epsilon = np.random.default_rng(0).standard_normal((40_000, 1, 1))
+    draws = 1 / (1 + np.exp(-(posterior.location + np.sqrt(posterior.variances()) * epsilon)))
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    difference = np.abs(hasher.bit_probabilities(texts[:3]) - draws.mean(axis=0))
+    assert (difference <= 5 * error + 1e-9).all()
+
+
+def test_published_settings() -> None:
+    published = CorrSH.as_published(n_bits=32)
+    assert (
+        published.get_params()
+        == CorrSH(
+            n_bits=32,
+            rank=10,
+            n_components=10,
+            bound="rearranged",
+            target="words",
+            input_length=None,
+            kl_weight=(0.0, 0.1),
+            kl_ramp=1.0,
+            decoder_noise=(1.0, 0.9),
+            hidden_units=500,
+            dropout=0.2,
+            epochs=100,
+            batch_size=100,
+            learning_rate=1e-3,
+            learning_rate_decay="steps",
+            unigram_start=False,
+        ).get_params()
+    )
+    # The authors' code raises β by 1 / (50 (v + k)) an epoch: .2 at v = 0, 1 at v = k = 1.
+    assert CorrSH.as_published(32, rank=0).kl_weight == (0.0, 0.2)
+    assert CorrSH.as_published(32, rank=1, n_components=1).kl_weight == (0.0, 1.0)
+    assert CorrSH.as_published(32, epochs=5).epochs == 5
+
+
+def test_small_corpora_get_enough_steps() -> None:
+    assert CorrSH()._n_epochs(9_000) == 25
+    assert CorrSH()._n_epochs(100) == 1000
+    assert CorrSH(epochs=7)._n_epochs(100) == 7
+
+
+def test_history_keeps_the_terms_apart(texts: list[str]) -> None:
+    history = quick(epochs=5).fit(texts).history_
+    assert [record.epoch for record in history] == [1, 2, 3, 4, 5]
+    assert all(record.reconstruction < 0 for record in history)
+    assert all(1 <= record.distinct_codes <= len(texts) for record in history)
+    assert all(0 <= record.bit_balance <= 1 for record in history)
+
+
+def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:
+    seen = []
+    hasher = quick(epochs=3).fit(
+        texts, on_epoch=lambda h: seen.append((h.history_[-1].epoch, h.transform(texts)))
+    )
+    assert [epoch for epoch, _ in seen] == [1, 2, 3]
+    assert (seen[-1][1] == hasher.transform(texts)).all()
+
+
+def test_explain_names_words_of_one_topic_together(texts: list[str]) -> None:
+    hasher = quick(epochs=60).fit(texts)
+    explained = hasher.explain(n_words=4)
+    assert [bit.bit for bit in explained] == list(range(16))
+    embedding = hasher.weights_["decoder.weight"].astype(np.float64)
+    centred = embedding - embedding.mean(axis=1, keepdims=True)
+    for bit in explained:
+        weights = dict(zip(hasher.tfidf_.words_, centred[bit.bit], strict=True))  # type: ignore[union-attr]
+        ordered = sorted(weights, key=lambda word: weights[word])
+        assert {word for word, _ in bit.up} == set(ordered[-4:])
+        assert {word for word, _ in bit.down} == set(ordered[:4])
+        assert bit.up[0] == (ordered[-1], pytest.approx(weights[ordered[-1]]))
+
+
+def test_explain_of_a_matrix_calls_words_by_column(texts: list[str]) -> None:
+    hasher = quick().fit(quick().fit(texts).tfidf(texts))
+    assert hasher.explain(1)[0].up[0][0].startswith("column ")
+
+
+def test_targets_sum_to_the_number_of_different_words(texts: list[str]) -> None:
+    matrix = quick().fit(texts).tfidf(texts)
+    lengths = np.diff(matrix.indptr)
+    for target in ("words", "tfidf"):
+        sums = np.asarray(quick(target=target)._decoder_target(matrix).sum(axis=1)).ravel()
+        np.testing.assert_allclose(sums, lengths)
+    assert set(quick(target="words")._decoder_target(matrix).data) == {1.0}
+
+
+BAD_ARGUMENTS = {
+    "rank": ([-1, 2.5, "half", True], 'rank must be an integer of 0 or more, or "full"'),
+    "n_components": ([0, -3, 1.5], "n_components must be a positive integer"),
+    "epochs": ([0, 1.5], "epochs must be a positive integer or None"),
+    "batch_size": ([0], "batch_size must be a positive integer"),
+    "hidden_units": ([0], "hidden_units must be a positive integer"),
+    "learning_rate": ([0, -1, float("nan"), "fast"], "learning_rate must be a number above 0"),
+    "dropout": ([1, -0.1], "dropout must be a number of at least 0 and below 1"),
+    "kl_weight": ([0.1, (0, 1, 2)], "kl_weight must be two numbers, first and last"),
+    "kl_ramp": ([0], "kl_ramp must be a number above 0"),
+    "decoder_noise": ([(0.5, -1)], "decoder_noise must be a number of at least 0, got -1"),
+    "bound": (["tight"], "bound must be one of 'rearranged', 'printed', got 'tight'"),
+    "target": (["bm25"], "target must be one of 'tfidf', 'words', got 'bm25'"),
+    "learning_rate_decay": (["never"], "must be one of 'cosine', 'steps', got 'never'"),
+    "input_length": ([0.0], "input_length must be a number above 0, got 0.0"),
+    "language": (["klingon"], "language must be one of .* got 'klingon'"),
+    "stop_words": (["english"], "stop_words must be a list of words or None"),
+    "token_pattern": (["("], "token_pattern must be a regular expression"),
+    "max_words": ([0], "max_words must be a positive integer, got 0"),
+    "max_df": ([0, 2], "max_df must be above 0 and at most 1"),
+    "device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, (values, _) in BAD_ARGUMENTS.items() for value in values],
+)
+def test_bad_arguments_are_named(texts: list[str], name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=BAD_ARGUMENTS[name][1]):
+        quick(**{name: value}).fit(texts)
+
+
+@pytest.mark.parametrize("learning_rate", [10.0, 1e10, 1e30])
+def test_divergence_is_reported_and_leaves_nothing_fitted(
+    texts: list[str], learning_rate: float
+) -> None:
+    hasher = quick(learning_rate=learning_rate)
+    with pytest.raises(TrainingError, match=r"diverged.* learning_rate=.* is too high.*try"):
+        hasher.fit(texts)
+    with pytest.raises(ValueError, match="not fitted"):
+        hasher.transform(texts)
+
+
+def test_collapse_is_reported_and_leaves_nothing_fitted(texts: list[str]) -> None:
+    """Input too faint to move a bit: all documents stay on the code of the biases."""
+    hasher = quick(input_length=1e-6)
+    with pytest.raises(TrainingError, match=r"all 90 documents got the same code.*learning_rate"):
+        hasher.fit(texts)
+    with pytest.raises(ValueError, match="not fitted"):
+        hasher.transform(texts)
+
+
+def test_interrupted_fit_resumes_to_the_same_bytes(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    whole = quick(epochs=8).fit(texts)
+    folder = tmp_path / "checkpoint"
+
+    def interrupt_in_epoch_five(hasher: CorrSH) -> None:
+        if hasher.history_[-1].epoch == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=interrupt_in_epoch_five)
+    assert folder.is_dir()
+
+    epochs_run: list[int] = []
+    original = training._epoch
+
+    def counted(*arguments: Any) -> Any:
+        epochs_run.append(arguments[-1])
+        return original(*arguments)
+
+    monkeypatch.setattr(training, "_epoch", counted)
+    resumed = quick(epochs=8).fit(texts, checkpoint=folder)
+    assert epochs_run == [4, 5, 6, 7]
+    assert resumed.fingerprint() == whole.fingerprint()
+    assert resumed.history_ == whole.history_
+    assert not folder.exists()
+
+
+def test_checkpoint_of_another_fit_is_not_taken_up(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    folder = tmp_path / "checkpoint"
+
+    def stop(hasher: CorrSH) -> None:
+        if hasher.history_[-1].epoch == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=stop)
+    other = quick(epochs=8, dropout=0.3).fit(texts, checkpoint=folder)
+    assert other.fingerprint() == quick(epochs=8, dropout=0.3).fit(texts).fingerprint()
+    assert len(other.history_) == 8
