@@ -1,19 +1,19 @@
 """How far the Gaussian shortcut is from the Boltzmann posterior that it stands for.
 
-    python experiments/shortcut_distance.py          # measure and draw, under a minute on one core
+    python experiments/shortcut_distance.py          # measure and draw, a minute on one core
     python experiments/shortcut_distance.py --draw   # draw what was measured
 
-Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This measures
-the total variation distance of the two, while the variances, the couplings or the number of bits
-grow. Bits lean alternately to on and off, μ = +1, −1, +1, ...
+Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This
+measures the total variation distance of the two, while the variances, the couplings or the number
+of bits grow. Bits lean alternately to on and off, μ = +1, −1, +1, ...
 
-- *By enumeration*, up to 16 bits, for any U. b is exact. The shortcut's probabilities are averages over
-  draws of the shared noise ε₂, given which bits are independent; their private noise is integrated.
-  Estimates that enter an absolute value push the distance up, so it is bracketed: the plain estimate is
-  never too low in expectation, and one which takes the sign of each difference from the other half of
-  the draws is never too high.
-- *By counts*, any number of bits, where all entries of U are equal: both laws then depend only on how
-  many bits of either leaning are on, and both are exact.
+- *By enumeration*, up to 16 bits, for any U. b is exact. The shortcut's probabilities are averages
+  over draws of the shared noise ε₂, given which bits are independent; their private noise ε₁ is
+  integrated. Estimates that enter an absolute value push the distance up, so it is bracketed: the
+  plain estimate is never too low in expectation, and one which takes the sign of each difference
+  from the other half of the draws is never too high.
+- *By counts*, any even number of bits, where all entries of U are equal: both laws then depend only
+  on how many bits of either leaning are on, and both are exact.
 """
 
 from __future__ import annotations
@@ -43,22 +43,21 @@ FIGURES = Path(__file__).parents[1] / "docs" / "models" / "figures"
 MEASURED = FIGURES / "shortcut_distance.json"
 DRAWING = FIGURES / "shortcut_distance.svg"
 
-BATCHES, DRAWS_PER_BATCH = 16, 2048
-REPEATS = 5  # different U of the same strength
+BATCHES, DRAWS_PER_BATCH = 16, 512
+REPEATS = 20  # different U of the same strength
 PUBLISHED_RANK = 10
 PUBLISHED_DEVIATION = math.log(2)  # softplus(0): where training starts
 SMALL_DEVIATION = 0.1  # for couplings to be seen alone
 
 
 class Distance(NamedTuple):
-    """Total variation and what else tells the two laws apart; ``low`` and ``error`` are 0-width
-    where both are exact."""
+    """Total variation, how well it is known, and in what the two laws differ."""
 
     tv: float
-    low: float
-    error: float
+    low: float  # tv is too high in expectation, this too low; equal where both laws are exact
+    error: float  # standard error of tv
     ones: tuple[float, float]  # share of bits that are on: b, shortcut
-    correlation: tuple[float, float] | None  # mean |correlation| of two bits: b, shortcut
+    covariance: tuple[float, float] | None  # mean |covariance| of two bits: b, shortcut
 
 
 def leanings(n_bits: int) -> Floats:
@@ -83,12 +82,12 @@ def mean_code_probabilities(p: Floats) -> Floats:
 
 
 def moments(probabilities: Floats, codes: Floats) -> tuple[float, float]:
-    """Share of bits on, and mean |correlation| of two bits."""
+    """Share of bits on, and mean |covariance| of two bits (a bit that never varies has one too)."""
     mean = probabilities @ codes
-    covariance = codes.T @ (probabilities[:, None] * codes) - np.outer(mean, mean)
-    deviation = np.sqrt(covariance.diagonal())
-    correlations = (covariance / np.outer(deviation, deviation))[np.triu_indices(len(mean), 1)]
-    return float(mean.mean()), float(np.abs(correlations).mean())
+    centred = codes - mean
+    covariance = centred.T @ (probabilities[:, None] * centred)
+    pairs = covariance[np.triu_indices(len(mean), 1)]
+    return float(mean.mean()), float(np.abs(pairs).mean())
 
 
 def by_enumeration(deviation: float, factor: Floats, rng: np.random.Generator) -> Distance:
@@ -106,7 +105,8 @@ def by_enumeration(deviation: float, factor: Floats, rng: np.random.Generator) -
     for _ in range(BATCHES):
         shared = location + rng.standard_normal((DRAWS_PER_BATCH, v)) @ factor.T
         private = np.full_like(shared, deviation**2)
-        batches.append(mean_code_probabilities(logistic_normal_mean(shared, private)))
+        bits = logistic_normal_mean(shared, private, nodes=16)  # to 1e-11 at deviations up to 0.7
+        batches.append(mean_code_probabilities(bits))
     estimates = np.array(batches)
     q = estimates.mean(axis=0)
 
@@ -115,13 +115,13 @@ def by_enumeration(deviation: float, factor: Floats, rng: np.random.Generator) -
     first, second = estimates[::2].mean(axis=0), estimates[1::2].mean(axis=0)
     crossed = [(y - b)[x > b].sum() for x, y in ((first, second), (second, first))]
     codes = support.numpy()
-    ones, correlation = zip(moments(b, codes), moments(q, codes), strict=True)
+    ones, covariance = zip(moments(b, codes), moments(q, codes), strict=True)
     return Distance(
         tv=float(gains.mean()),
         low=float(np.mean(crossed)),
         error=float(gains.std(ddof=1) / math.sqrt(BATCHES)),
         ones=ones,
-        correlation=correlation,
+        covariance=covariance,
     )
 
 
@@ -141,7 +141,7 @@ def by_counts(n_bits: int, deviation: float, coupling: float) -> Distance:
     b = b + 0.5 * (deviation**2 * total + coupling * total**2)
     b = np.exp(b - logsumexp(b))
 
-    # The shared noise by the trapezoid rule, whose error vanishes exponentially for such integrands.
+    # The shared noise by the trapezoid rule: its error vanishes exponentially for such integrands.
     z = np.linspace(-9, 9, 181)
     weights = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
     tables = []
@@ -157,7 +157,7 @@ def by_counts(n_bits: int, deviation: float, coupling: float) -> Distance:
 
 
 def record(series: str, x: float, distances: Iterable[Distance]) -> Record:
-    """One point of a line: the mean over repeats, the range, and the errors of the mean."""
+    """One point of a line: the mean over repeats, its error, and how different the repeats are."""
     repeats = list(distances)
     n = len(repeats)
     point: Record = {
@@ -166,26 +166,29 @@ def record(series: str, x: float, distances: Iterable[Distance]) -> Record:
         "tv": np.mean([d.tv for d in repeats]),
         "tv_low": np.mean([d.low for d in repeats]),
         "standard_error": math.sqrt(sum(d.error**2 for d in repeats)) / n,
-        "smallest": min(d.tv for d in repeats),
-        "largest": max(d.tv for d in repeats),
+        "quartiles": np.quantile([d.tv for d in repeats], [0.25, 0.75]),
         "ones": np.mean([d.ones for d in repeats], axis=0),
         "repeats": n,
     }
-    correlations = [d.correlation for d in repeats if d.correlation is not None]
-    if correlations:
-        point["correlation"] = np.mean(correlations, axis=0)
+    covariances = [d.covariance for d in repeats if d.covariance is not None]
+    if covariances:
+        point["covariance"] = np.mean(covariances, axis=0)
     return point
 
 
-def with_rows_of_length(length: float, n_bits: int, rank: int, rng: np.random.Generator) -> Floats:
-    """A random U that gives every bit the variance length²."""
-    factor = rng.standard_normal((n_bits, rank))
-    return np.asarray(length * factor / np.linalg.norm(factor, axis=1, keepdims=True))
+def directions(n_bits: int, rank: int, repeat: int) -> Floats:
+    """A random U with rows of length 1: scaled by √x it gives every bit the variance x."""
+    factor = np.random.default_rng([1, rank, repeat]).standard_normal((n_bits, rank))
+    return np.asarray(factor / np.linalg.norm(factor, axis=1, keepdims=True))
 
 
-def published_factor(n_bits: int, rank: int, rng: np.random.Generator) -> Floats:
-    """U = tanh(·) / v as in the authors' code, of standard normal network outputs."""
-    return np.asarray(np.tanh(rng.standard_normal((n_bits, rank))) / rank)
+def published_factor(n_bits: int, rank: int, repeat: int) -> Floats:
+    """U = tanh(·) / v as in the authors' code, of standard normal network outputs.
+
+    More bits are more rows of the same matrix, so that a line shows bits being added.
+    """
+    outputs = np.random.default_rng([2, rank, repeat]).standard_normal((n_bits, rank))
+    return np.asarray(np.tanh(outputs) / rank)
 
 
 def measure_variance() -> list[Record]:
@@ -203,10 +206,10 @@ def measure_coupling(n_bits: int = 8) -> list[Record]:
         for x in strengths
     ]
     for rank in (1, 2, 3):
-        for number, x in enumerate(strengths):
-            rng = np.random.default_rng([1, rank, number])
-            factors = [with_rows_of_length(x**0.5, n_bits, rank, rng) for _ in range(REPEATS)]
-            distances = [by_enumeration(SMALL_DEVIATION, u, rng) for u in factors]
+        factors = [directions(n_bits, rank, repeat) for repeat in range(REPEATS)]
+        for x in strengths:
+            rng = np.random.default_rng([3, rank])
+            distances = [by_enumeration(SMALL_DEVIATION, x**0.5 * u, rng) for u in factors]
             points.append(record(f"rank {rank}", x, distances))
     return points
 
@@ -219,8 +222,8 @@ def measure_bits() -> list[Record]:
         points.append(record(f"v = {v}, all U = 1/v", m, [strongest]))
     for m in (2, 4, 6, 8, 10, 12, 14, 16):
         for rank in (1, v):
-            rng = np.random.default_rng([2, m, rank])
-            factors = [published_factor(m, rank, rng) for _ in range(REPEATS)]
+            rng = np.random.default_rng([4, rank])
+            factors = [published_factor(m, rank, repeat) for repeat in range(REPEATS)]
             distances = [by_enumeration(PUBLISHED_DEVIATION, u, rng) for u in factors]
             points.append(record(f"v = {rank}, random U", m, distances))
     return points
@@ -230,7 +233,7 @@ def measure_check() -> Record:
     """The two ways of measuring on the same posterior: 8 bits, all U = 1/v."""
     m, v = 8, PUBLISHED_RANK
     enumerated = by_enumeration(
-        PUBLISHED_DEVIATION, np.full((m, v), 1 / v), np.random.default_rng(3)
+        PUBLISHED_DEVIATION, np.full((m, v), 1 / v), np.random.default_rng([5])
     )
     counted = by_counts(m, PUBLISHED_DEVIATION, 1 / v)
     difference = abs(enumerated.tv - counted.tv)
@@ -263,19 +266,23 @@ def measure() -> None:
         "bits": measure_bits(),
     }
     FIGURES.mkdir(parents=True, exist_ok=True)
-    MEASURED.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+    MEASURED.write_text(
+        json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    )
 
 
-# --- drawing: reads the file and nothing else -------------------------------------------------------
+# --- drawing: reads the file and nothing else -----------------------------------------------------
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; one hue from light to dark where
 # the lines have an order.
-BLUES = ["#9ecae1", "#56b4e9", "#0072b2", "#08306b"]
+BLUES = ["#8cc3e0", "#45a1d6", "#0072b2", "#08306b"]
 ORANGE, GREEN, PURPLE, GREY = "#d55e00", "#009e73", "#aa4499", "#666666"
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {  # matplotlib types its keys one by one, differently in every version
     "svg.hashsalt": "shortcut_distance",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # letters as text: a third of the size
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -290,12 +297,12 @@ STYLE: dict[str, Any] = {
 
 
 def line(axes: Axes, points: list[Record], series: str, label: str, **style: Any) -> None:
-    """One series, with the range over repeats behind it."""
+    """One series, with the middle half of the repeats behind it."""
     chosen = [p for p in points if p["series"] == series]
     x = [p["x"] for p in chosen]
     axes.plot(x, [p["tv"] for p in chosen], label=label, **style)
     if any(p["repeats"] > 1 for p in chosen):
-        low, high = [p["smallest"] for p in chosen], [p["largest"] for p in chosen]
+        low, high = zip(*(p["quartiles"] for p in chosen), strict=True)
         axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
@@ -303,45 +310,53 @@ def draw(measured: Path, drawing: Path) -> None:
     result = json.loads(measured.read_text(encoding="utf-8"))
     with mpl.rc_context(STYLE):
         figure, (left, middle, right) = plt.subplots(
-            1, 3, figsize=(10.2, 3.5), sharey=True, layout="constrained"
+            1, 3, figsize=(10.2, 4.0), sharey=True, layout="constrained"
         )
         for m, colour in zip((128, 32, 8, 2), reversed(BLUES), strict=True):
             line(left, result["variance"], f"m = {m}", f"{m} bits", color=colour)
         left.set(
             title="Variance alone (no couplings)",
-            xlabel="variance $D_{ii}$",
-            xscale="log",
+            xlabel="variance of every bit, D",
             ylabel="total variation distance",
         )
 
         for rank, colour in ((1, ORANGE), (2, GREEN), (3, PURPLE)):
             line(middle, result["coupling"], f"rank {rank}", f"rank {rank}", color=colour)
         reference = {"color": GREY, "linestyle": "--"}
-        line(middle, result["coupling"], "no coupling", "same variance, uncoupled", **reference)
+        line(middle, result["coupling"], "no coupling", "uncoupled, same variance", **reference)
         middle.set(
-            title="Couplings (8 bits, $D_{ii}$ = 0.01)",
-            xlabel="variance through couplings $(UU^T)_{ii}$",
-            xscale="log",
+            title="Couplings (8 bits, D = 0.01)",
+            xlabel="variance of every bit through UUᵀ",
         )
 
         lines = [
-            ("v = 1, random U", "$v$ = 1, random $U$", {"color": ORANGE, "marker": "o"}),
-            ("v = 10, all U = 1/v", "$v$ = 10, all $U$ = 1/$v$", {"color": PURPLE, "marker": "s"}),
-            ("v = 10, random U", "$v$ = 10, random $U$", {"color": GREEN, "marker": "D"}),
-            ("v = 0", "$v$ = 0", {"color": GREY, "linestyle": "--"}),
+            ("v = 1, random U", "v = 1, random U", {"color": ORANGE, "marker": "o"}),
+            ("v = 10, all U = 1/v", "v = 10, all U = 1/v", {"color": PURPLE, "marker": "s"}),
+            ("v = 10, random U", "v = 10, random U", {"color": GREEN, "marker": "D"}),
+            ("v = 0", "no couplings", {"color": GREY, "linestyle": "--"}),
         ]
         for series, label, style in lines:
             line(right, result["bits"], series, label, **style)
         right.set_xscale("log", base=2)
         right.set(
-            title="Published scale ($D^{1/2}$ = 0.69, $|U|$ ≤ 1/$v$)",
-            xlabel="bits $m$",
+            title="Published scale (√D = 0.69, |U| ≤ 1/v)",
+            xlabel="bits",
             xticks=[2, 4, 8, 16, 32, 64, 128],
             xticklabels=["2", "4", "8", "16", "32", "64", "128"],
         )
+        for axes in (left, middle):
+            axes.set_xscale("log")
+            axes.set(xticks=[0.01, 0.1, 1, 10], xticklabels=["0.01", "0.1", "1", "10"])
         for axes in (left, middle, right):
-            axes.set_ylim(0, 1)
-            axes.legend(frameon=False, loc="upper left", handlelength=1.6)
+            axes.set_ylim(0, 1.02)
+            axes.legend(
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.17),
+                ncols=2,
+                frameon=False,
+                handlelength=1.8,
+                columnspacing=1.0,
+            )
             axes.minorticks_off()
         # No date, so that the same measurements make the same file.
         metadata = {"Date": None} if drawing.suffix == ".svg" else None

@@ -1,4 +1,4 @@
-"""The terms of the objective against dense formulas written by hand, and β on all of the regulariser."""
+"""The terms of the objective against formulas written by hand, and β on the whole regulariser."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor
     ).to(dtype)
 
 
-MATRICES = {
+MATRICES: dict[str, list[list[float]]] = {
     "one row": [[0, 2.5, 0, 0, 0, 1, 0]],
     "one row, no word": [[0.0] * N_WORDS],
     "empty rows first, between and last": [
@@ -55,7 +55,7 @@ every_matrix = pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES
 class OnGpu(Tensor):
     """A CPU tensor that says it is on a GPU: takes the dense branch where there is none."""
 
-    is_cuda = True  # type: ignore[assignment]
+    is_cuda = True
 
 
 def on_gpu(x: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ def test_no_dropout_is_the_identity_and_draws_nothing() -> None:
 
 
 def test_regularisers_by_hand() -> None:
-    """Both forms term by term in plain Python, for two documents that must not be mixed (eq. 24)."""
+    """Both forms term by term in plain Python, two documents that must not be mixed (eq. 24)."""
     n, m, k, v = 2, 3, 2, 1
     location, deviation, factor = normal(1, n, m), normal(2, n, m).abs(), normal(3, n, m, v)
     r, prior_logits = normal(4, k, n, m), normal(5, n, m)
@@ -209,7 +209,7 @@ def test_regularisers_by_hand() -> None:
         assert rearranged[i].item() == pytest.approx(expected, rel=1e-12)
 
 
-# --- β ---------------------------------------------------------------------------------------------
+# --- β --------------------------------------------------------------------------------------------
 
 
 class Step:
@@ -228,8 +228,9 @@ class Step:
         original = getattr(objectives, name)
 
         def recorded(*arguments: Any) -> Tensor:
-            self.regulariser: Tensor = original(*arguments)
-            return self.regulariser
+            value: Tensor = original(*arguments)
+            self.regulariser = value
+            return value
 
         monkeypatch.setattr(objectives, name, recorded)
 
@@ -259,8 +260,8 @@ def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ste
 def test_beta_multiplies_the_whole_regulariser(step: Step) -> None:
     """loss(β) = −reconstruction − β · regulariser, every term of it, in value and in gradient.
 
-    A β on some terms only would leave energies without their counterpart in the printed form, and log Z
-    would no longer cancel.
+    A β on some terms only would leave energies without their counterpart in the printed form, and
+    log Z would no longer cancel.
     """
     without = step((0.0, 0.0))
     loss, gradient = without.loss, step.gradient(without.loss)

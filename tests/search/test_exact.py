@@ -1,0 +1,226 @@
+"""The exact index against NumPy: value for value, in order, ties by insertion."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes
+from boltzhash.search import ExactIndex, Hits
+
+WIDTHS = [8, 16, 24, 32, 40, 64, 72, 128, 160, 256, 512]
+
+
+def reference(codes: Codes, queries: Codes, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows and distances of the k nearest, equal distances in the order of insertion."""
+    rows = np.empty((len(queries), min(k, len(codes))), dtype=np.int64)
+    distances = np.empty(rows.shape, dtype=np.int32)
+    for number, query in enumerate(queries):
+        distance = np.unpackbits(codes ^ query, axis=1).sum(axis=1, dtype=np.int32)
+        rows[number] = np.argsort(distance, kind="stable")[:k]
+        distances[number] = distance[rows[number]]
+    return rows, distances
+
+
+def random_codes(rng: np.random.Generator, n: int, n_bits: int, different: int) -> Codes:
+    """n codes of which at most ``different`` differ, so that most distances tie."""
+    few = rng.integers(0, 256, (different, n_bits // 8), dtype=np.uint8)
+    return few[rng.integers(0, different, n)]
+
+
+def check_against_reference(codes: Codes, queries: Codes, k: int) -> None:
+    rows, distances = ExactIndex(codes).search_rows(queries, k)
+    expected_rows, expected_distances = reference(codes, queries, k)
+    np.testing.assert_array_equal(distances, expected_distances, strict=True)
+    np.testing.assert_array_equal(rows, expected_rows, strict=True)
+
+
+@pytest.mark.parametrize("n_bits", WIDTHS)
+@pytest.mark.parametrize("different", [3, 10_000], ids=["heavy ties", "few ties"])
+def test_rows_and_distances_are_those_of_a_stable_sort(n_bits: int, different: int) -> None:
+    rng = np.random.default_rng([n_bits, different])
+    for n in (0, 1, 2, 3, 9, 64, 100, 257, 1000, 3000):
+        codes = random_codes(rng, n, n_bits, different)
+        for n_queries in (1, 7):
+            queries = random_codes(rng, n_queries, n_bits, different)
+            if n:
+                queries[0] = codes[-1]
+            for k in (1, 2, 10, 99, n, n + 5):
+                if k:
+                    check_against_reference(codes, queries, k)
+
+
+@pytest.mark.parametrize("n_queries", [1, 31, 32, 33, 200])
+def test_answers_do_not_depend_on_how_many_queries_come_together(n_queries: int) -> None:
+    rng = np.random.default_rng(n_queries)
+    codes = random_codes(rng, 500, 16, 20)
+    check_against_reference(codes, random_codes(rng, n_queries, 16, 20), 37)
+
+
+def test_the_longest_codes() -> None:
+    rng = np.random.default_rng(0)
+    codes = random_codes(rng, 300, 4096, 5)
+    check_against_reference(codes, codes[:4], 100)
+    opposite = np.stack([np.zeros(512, dtype=np.uint8), np.full(512, 255, dtype=np.uint8)])
+    assert ExactIndex(opposite).search(opposite[:1], 2).distances.tolist() == [[0, 4096]]
+
+
+@pytest.mark.parametrize("n_bits", [8, 64])
+@pytest.mark.parametrize("k", [1, 10, 70_000])
+def test_ties_across_the_blocks_of_a_large_index(n_bits: int, k: int) -> None:
+    # faiss goes through the codes in blocks of 65,536. Nine codes in 200,000 documents: every tie
+    # has members in every block.
+    rng = np.random.default_rng(k)
+    codes = random_codes(rng, 200_000, n_bits, 9)
+    check_against_reference(codes, codes[[0, 65_535, 65_536, 199_999]], k)
+
+
+def test_a_nearest_code_on_either_side_of_a_block_border() -> None:
+    codes = np.full((200_000, 1), 0b1111_0000, dtype=np.uint8)
+    at_the_borders = [65_535, 65_536, 131_071, 131_072, 199_999]
+    codes[at_the_borders] = 0
+    rows, distances = ExactIndex(codes).search_rows(np.zeros((1, 1), dtype=np.uint8), 7)
+    assert rows.tolist() == [[*at_the_borders, 0, 1]]
+    assert distances.tolist() == [[0] * 5 + [4] * 2]
+
+
+def test_a_shorter_answer_is_the_beginning_of_a_longer_one() -> None:
+    rng = np.random.default_rng(3)
+    codes = random_codes(rng, 400, 8, 30)
+    index = ExactIndex(codes)
+    all_rows, all_distances = index.search_rows(codes[:20], 400)
+    for k in range(1, 400, 13):
+        rows, distances = index.search_rows(codes[:20], k)
+        np.testing.assert_array_equal(rows, all_rows[:, :k])
+        np.testing.assert_array_equal(distances, all_distances[:, :k])
+
+
+# Shapes
+
+
+def test_fewer_documents_than_k_give_a_shorter_answer_without_padding() -> None:
+    codes = np.array([[1], [3]], dtype=np.uint8)
+    hits = ExactIndex(codes, ids=["one", "two"]).search(codes[:1], k=10)
+    assert hits.ids.tolist() == [["one", "two"]]
+    assert hits.distances.tolist() == [[0, 1]]
+
+
+def test_an_empty_index_answers_with_nothing() -> None:
+    index = ExactIndex(np.empty((0, 2), dtype=np.uint8), ids=[])
+    hits = index.search(np.zeros((3, 2), dtype=np.uint8), k=5)
+    assert (len(index), hits.ids.shape, hits.distances.shape) == (0, (3, 0), (3, 0))
+
+
+def test_no_queries_give_no_answers() -> None:
+    index = ExactIndex(np.zeros((4, 2), dtype=np.uint8))
+    hits = index.search(np.empty((0, 2), dtype=np.uint8), k=3)
+    assert (hits.ids.shape, hits.distances.shape) == ((0, 3), (0, 3))
+
+
+def test_the_length_and_width_of_an_index() -> None:
+    index = ExactIndex(np.zeros((4, 2), dtype=np.uint8))
+    assert (len(index), index.n_bits) == (4, 16)
+
+
+# Ids
+
+
+def test_ids_of_any_kind_come_back_as_they_were_given() -> None:
+    ids: list[str | int] = ["a", 7, "日本", "x\ny", -3]
+    codes = np.arange(5, dtype=np.uint8)[:, None]
+    hits = ExactIndex(codes, ids).search(codes, k=1)
+    assert isinstance(hits, Hits)
+    found = hits.ids.ravel().tolist()
+    assert found == ids
+    assert [type(i) for i in found] == [str, int, str, str, int]
+
+
+def test_ids_follow_the_order_of_the_rows() -> None:
+    rng = np.random.default_rng(5)
+    codes = random_codes(rng, 200, 16, 12)
+    ids = [f"document {i}" for i in rng.permutation(200)]
+    rows, _ = reference(codes, codes[:9], 50)
+    hits = ExactIndex(codes, ids).search(codes[:9], 50)
+    assert hits.ids.tolist() == [[ids[row] for row in line] for line in rows]
+
+
+def test_without_ids_the_rows_are_the_ids() -> None:
+    codes = np.array([[9], [8], [9]], dtype=np.uint8)
+    assert ExactIndex(codes).search(codes[:1]).ids.tolist() == [[0, 2, 1]]
+
+
+@pytest.mark.parametrize("ids", [[], ["a"], ["a", "b", "c"]])
+def test_one_id_a_code(ids: list[str]) -> None:
+    with pytest.raises(ValueError, match=f"there are 2 codes and {len(ids)} ids"):
+        ExactIndex(np.zeros((2, 1), dtype=np.uint8), ids)
+
+
+# Arrays of every layout
+
+
+def test_codes_and_queries_need_not_be_contiguous() -> None:
+    rng = np.random.default_rng(8)
+    wide = rng.integers(0, 4, (400, 12), dtype=np.uint8)
+    for codes in (wide[:, 2:6], wide[::3, ::3], np.asfortranarray(wide), wide[::-1]):
+        assert not codes.flags.c_contiguous
+        check_against_reference(codes, codes[::2], 30)
+
+
+def test_codes_may_be_mapped_from_a_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    codes = random_codes(rng, 300, 32, 10)
+    np.save(tmp_path / "codes.npy", codes)
+    mapped = np.load(tmp_path / "codes.npy", mmap_mode="r")
+    assert isinstance(mapped, np.memmap)
+    check_against_reference(mapped, mapped[5:9], 40)
+
+
+def test_the_index_keeps_its_own_copy() -> None:
+    codes = np.array([[0], [255]], dtype=np.uint8)
+    index = ExactIndex(codes)
+    codes[:] = 7
+    assert index.search(np.array([[255]], dtype=np.uint8), 2).distances.tolist() == [[0, 8]]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("wrong", "came"),
+    [
+        (np.zeros((3, 16), dtype=bool), r"bool \(3, 16\)"),
+        (np.zeros((3, 2), dtype=np.int64), r"int64 \(3, 2\)"),
+        (np.zeros((3, 2), dtype=np.int8), r"int8 \(3, 2\)"),
+        (np.zeros(2, dtype=np.uint8), r"uint8 \(2,\)"),
+        ([[1, 2]], "list"),
+    ],
+)
+def test_only_packed_codes_are_taken(wrong: Any, came: str) -> None:
+    expected = rf"codes must be packed: a uint8 array \(n, n_bits/8\), got .*{came}"
+    with pytest.raises(TypeError, match=expected):
+        ExactIndex(wrong)
+    with pytest.raises(TypeError, match=expected):
+        ExactIndex(np.zeros((3, 2), dtype=np.uint8)).search(wrong)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 513])
+def test_codes_of_no_bits_or_too_many_are_refused(n_bytes: int) -> None:
+    with pytest.raises(ValueError, match=f"between 8 and 4096, got {8 * n_bytes}"):
+        ExactIndex(np.zeros((3, n_bytes), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_queries_of_another_width_are_refused(n: int) -> None:
+    index = ExactIndex(np.zeros((n, 2), dtype=np.uint8))
+    with pytest.raises(ValueError, match="holds codes of 16 bits, the queries have 24"):
+        index.search(np.zeros((1, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("k", [0, -1])
+@pytest.mark.parametrize("n", [0, 3])
+def test_k_must_be_positive(k: int, n: int) -> None:
+    index = ExactIndex(np.zeros((n, 2), dtype=np.uint8))
+    with pytest.raises(ValueError, match=f"k must be at least 1, got {k}"):
+        index.search(np.zeros((1, 2), dtype=np.uint8), k)

@@ -1,0 +1,86 @@
+"""The line that is shown for a hit."""
+
+import pytest
+
+from boltzhash.search import snippet
+
+LONG = "word " * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("One apple. Two pears. Three plums.", "pears", "Two pears."),
+        ("One apple. Two pears. Two more pears.", "two pears", "Two pears."),
+        ("An apple! A pear? A plum.", "plum", "A plum."),
+        ("An apple! A pear? A plum.", "pear", "A pear?"),
+        ("No match here. Nor here.", "zebra", "No match here."),
+        ("A title\n\nThe apple itself", "apple", "The apple itself"),
+        ("A title\n  \t\nThe apple itself", "apple", "The apple itself"),
+        ("one\nline of\tan   apple", "apple", "one line of an apple"),
+        ("version 3.11 of it. Then apples.", "version", "version 3.11 of it."),
+        ("READ_CSV reads. Other.", "csv read", "READ_CSV reads."),
+        ("", "apple", ""),
+        (" \n\n \t", "apple", ""),
+        ("\n\n  First.  Second.", "", "First."),
+        ("...  ", "apple", "..."),
+    ],
+)
+def test_the_sentence_with_most_words_of_the_query(text: str, query: str, expected: str) -> None:
+    assert snippet(text, query) == expected
+
+
+def test_words_count_once_however_often_they_stand_there() -> None:
+    text = "Bus bus bus bus. A train and a bus."
+    assert snippet(text, "bus train") == "A train and a bus."
+
+
+# Unicode
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Ein Haus. Die Straße. Ein Auto.", "STRASSE", "Die Straße."),
+        ("Le café. La cafetière.", "CAFE\u0301", "Le café."),
+        ("Ёлка стоит. Поезд идёт.", "поезд", "Поезд идёт."),
+        ("天气好。 机器学习很有趣。 再见。", "机器学习", "机器学习很有趣。"),
+        # Chinese and Japanese put no space after a full stop.
+        ("天气好。机器学习很有趣。再见。", "机器学习", "机器学习很有趣。"),
+        ("元気ですか？機械学習です。はい！", "機械学習", "機械学習です。"),
+    ],
+)
+def test_sentences_and_words_of_other_languages(text: str, query: str, expected: str) -> None:
+    assert snippet(text, query) == expected
+
+
+# Width
+
+
+@pytest.mark.parametrize("length", [79, 80])
+def test_a_line_that_fits_is_not_cut(length: int) -> None:
+    assert snippet("x" * length, "x") == "x" * length
+
+
+def test_a_longer_line_is_cut_to_the_width_with_a_mark() -> None:
+    assert snippet("x" * 81, "x") == "x" * 79 + "…"
+
+
+def test_no_space_is_left_before_the_mark() -> None:
+    cut = snippet(LONG, "word", width=11)
+    assert cut == "word word…"
+
+
+@pytest.mark.parametrize("width", [1, 2, 10, 80, 500])
+def test_a_snippet_is_never_wider_than_asked(width: int) -> None:
+    assert len(snippet(LONG + "\n\n" + LONG, "word", width)) <= width
+
+
+def test_width_counts_characters_and_not_bytes() -> None:
+    assert snippet("é" * 80, "") == "é" * 80
+    assert snippet("é" * 81, "") == "é" * 79 + "…"
+
+
+def test_a_snippet_is_one_line() -> None:
+    text = "a\rb\x0bc\x0cd\x85e\u2028f\u2029g\nh"
+    assert snippet(text, "x") == "a b c d e f g h"

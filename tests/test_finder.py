@@ -1,0 +1,290 @@
+"""From query texts to hits, against a reference of a few lines."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes, pack
+from boltzhash.corpus import Document
+from boltzhash.finder import Answer, Finder, Found
+from boltzhash.hashers import Hasher
+from boltzhash.text import TfIdf
+
+WORDS = "apple pear plum train bus tram lawyer court judge bread butter jam".split()
+
+
+class RandomSigns:
+    """Hashes by the signs of random projections: what a finder needs of a hasher, no training."""
+
+    def __init__(self, texts: list[str], n_bits: int) -> None:
+        self._tfidf = TfIdf(language=None, max_df=1.0)
+        n_words = self._tfidf.fit_transform(texts).shape[1]
+        self._projection = np.random.default_rng(0).standard_normal((n_words, n_bits))
+
+    def tfidf(self, texts: Iterable[str]) -> Any:
+        return self._tfidf.transform(texts)
+
+    def transform(self, tfidf: Any) -> Codes:
+        return pack(tfidf @ self._projection > 0)
+
+    def known_word_counts(self, tfidf: Any) -> NDArray[np.int64]:
+        return np.diff(tfidf.indptr).astype(np.int64)
+
+
+def make_documents(n: int) -> list[Document]:
+    rng = np.random.default_rng(1)
+    return [
+        Document(f"d{i}" if i % 3 else i, " ".join(rng.choice(WORDS, size=rng.integers(1, 6))))
+        for i in range(n)
+    ]
+
+
+DOCUMENTS = make_documents(120)
+HASHER = cast(Hasher, RandomSigns([document.text for document in DOCUMENTS], 8))
+CODES = HASHER.transform(HASHER.tfidf([document.text for document in DOCUMENTS]))
+QUERIES = ["apple pear", "train", "judge court lawyer", "apple zebra", "zebra", "", "apple pear"]
+
+
+@pytest.fixture
+def finder() -> Finder:
+    return Finder(HASHER, CODES, [document.id for document in DOCUMENTS])
+
+
+def corpus() -> Iterator[Document]:
+    return iter(DOCUMENTS)
+
+
+def nearest(query: str, k: int) -> list[tuple[int, int]]:
+    """(distance, row) of the k nearest: the order of every search here."""
+    code = HASHER.transform(HASHER.tfidf([query]))[0]
+    distances = np.unpackbits(CODES ^ code, axis=1).sum(axis=1)
+    return sorted((int(distance), row) for row, distance in enumerate(distances))[:k]
+
+
+def reranked(query: str, candidates: int, k: int) -> list[tuple[int, int]]:
+    """The same, the nearest ``candidates`` put in the order of their tf-idf cosine."""
+    tfidf = HASHER.tfidf([query, *(document.text for document in DOCUMENTS)]).toarray()
+    cosine = (tfidf[1:] @ tfidf[0]).round(12)
+    return sorted(nearest(query, candidates), key=lambda hit: -cosine[hit[1]])[:k]
+
+
+def as_hits(expected: list[tuple[int, int]]) -> list[Found]:
+    return [
+        Found(rank, distance, DOCUMENTS[row].id)
+        for rank, (distance, row) in enumerate(expected, start=1)
+    ]
+
+
+def without_snippets(answer: Answer) -> list[Found]:
+    return [dataclasses.replace(hit, snippet=None) for hit in answer.hits]
+
+
+# Order
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 119, 120, 500])
+def test_hits_come_by_distance_and_insertion(finder: Finder, k: int) -> None:
+    answers = finder.find(QUERIES, k)
+    assert [answer.query for answer in answers] == QUERIES
+    for query, answer in zip(QUERIES, answers, strict=True):
+        assert answer.hits == as_hits(nearest(query, k))
+
+
+def test_the_reference_has_ties_to_order() -> None:
+    distances = [distance for distance, _ in nearest("apple pear", 120)]
+    assert len(set(distances)) < 10
+
+
+def test_a_query_is_answered_the_same_alone_and_among_others(finder: Finder) -> None:
+    together = finder.find(QUERIES, 20)
+    assert [finder.find([query], 20)[0] for query in QUERIES] == together
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [("apple pear", 2), ("apple apple", 1), ("apple zebra", 1), ("zebra", 0), ("", 0)],
+)
+def test_known_words_are_counted(finder: Finder, query: str, known: int) -> None:
+    assert finder.find([query], 2)[0].known_words == known
+
+
+def test_no_queries_give_no_answers_and_read_no_corpus(finder: Finder) -> None:
+    def unread() -> Iterator[Document]:
+        raise AssertionError("the corpus was read")
+
+    assert finder.find([], 10, corpus=unread) == []
+
+
+def test_a_finder_over_no_documents() -> None:
+    finder = Finder(HASHER, CODES[:0], [])
+    answers = finder.find(["apple", "pear"], 10, rerank_from=5, corpus=lambda: [])
+    assert [answer.hits for answer in answers] == [[], []]
+
+
+# Rerank
+
+
+@pytest.mark.parametrize(("k", "candidates"), [(5, 40), (10, 10), (40, 40), (3, 500)])
+def test_the_nearest_codes_are_reordered_by_cosine(finder: Finder, k: int, candidates: int) -> None:
+    answers = finder.find(QUERIES, k, rerank_from=candidates, corpus=corpus)
+    for query, answer in zip(QUERIES, answers, strict=True):
+        assert without_snippets(answer) == as_hits(reranked(query, candidates, k))
+
+
+def test_reranking_changes_the_order_of_these_queries() -> None:
+    assert reranked("apple pear", 40, 5) != nearest("apple pear", 5)
+
+
+def test_only_as_many_as_asked_are_reordered(finder: Finder) -> None:
+    """The nearest 5 in the order of their words, then the others as they were."""
+    for query in QUERIES:
+        answer = finder.find([query], 20, rerank_from=5, corpus=corpus)[0]
+        expected = reranked(query, 5, 5) + nearest(query, 20)[5:]
+        assert without_snippets(answer) == as_hits(expected)
+
+
+def test_reranking_needs_the_corpus(finder: Finder) -> None:
+    with pytest.raises(ValueError, match="corpus"):
+        finder.find(["apple"], 5, rerank_from=20)
+
+
+@pytest.mark.parametrize("k", [0, -2])
+@pytest.mark.parametrize("candidates", [None, 20])
+def test_k_must_be_positive(finder: Finder, k: int, candidates: int | None) -> None:
+    with pytest.raises(ValueError, match=f"k must be at least 1, got {k}"):
+        finder.find(["apple"], k, rerank_from=candidates, corpus=corpus)
+
+
+@pytest.mark.parametrize("candidates", [0, -5])
+def test_the_number_to_rerank_must_be_positive(finder: Finder, candidates: int) -> None:
+    with pytest.raises(ValueError, match=f"rerank.*{candidates}"):
+        finder.find(["apple"], 5, rerank_from=candidates, corpus=corpus)
+
+
+# Corpus and snippets
+
+
+def test_snippets_are_those_of_the_hits(finder: Finder) -> None:
+    texts = {document.id: document.text for document in DOCUMENTS}
+    for answer in finder.find(QUERIES, 30, corpus=corpus):
+        assert [hit.snippet for hit in answer.hits] == [texts[hit.id] for hit in answer.hits]
+        assert without_snippets(answer) == as_hits(nearest(answer.query, 30))
+
+
+def test_a_snippet_is_the_sentence_that_the_query_is_about() -> None:
+    documents = [Document(0, "A train. An apple and a pear. A bus."), Document(1, "")]
+    finder = Finder(HASHER, CODES[:2], [0, 1])
+    hits = finder.find(["apple"], 2, corpus=lambda: documents)[0].hits
+    assert {hit.id: hit.snippet for hit in hits} == {0: "An apple and a pear.", 1: ""}
+
+
+def test_without_a_corpus_there_are_no_snippets(finder: Finder) -> None:
+    assert {hit.snippet for hit in finder.find(["apple"], 10)[0].hits} == {None}
+
+
+def test_the_corpus_is_read_once_for_all_queries(finder: Finder) -> None:
+    readings = []
+
+    def counted() -> Iterator[Document]:
+        readings.append(1)
+        return corpus()
+
+    finder.find(QUERIES, 5, rerank_from=20, corpus=counted)
+    assert len(readings) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (DOCUMENTS[:-1], "it has 119 documents, the codes 120"),
+        ([], "it has 0 documents, the codes 120"),
+        (
+            [*DOCUMENTS, Document("new", "apple")],
+            "document 120 has the id 'new', the codes expect no more",
+        ),
+        (
+            [*DOCUMENTS[:4], DOCUMENTS[5], DOCUMENTS[4], *DOCUMENTS[6:]],
+            "document 4 has the id 'd5', the codes expect 'd4'",
+        ),
+        (
+            [Document("0", DOCUMENTS[0].text), *DOCUMENTS[1:]],
+            "document 0 has the id '0', the codes expect 0",
+        ),
+    ],
+    ids=["fewer", "none", "more", "another order", "a string for a number"],
+)
+def test_another_corpus_is_refused(finder: Finder, changed: list[Document], problem: str) -> None:
+    with pytest.raises(ValueError, match="not the one") as raised:
+        finder.find(["apple"], 5, corpus=lambda: changed)
+    assert str(raised.value) == f"the corpus is not the one that was encoded: {problem}"
+
+
+def test_codes_of_another_width_are_refused() -> None:
+    finder = Finder(HASHER, np.zeros((3, 2), dtype=np.uint8), [0, 1, 2])
+    with pytest.raises(ValueError, match="holds codes of 16 bits, the queries have 8"):
+        finder.find(["apple"], 1)
+
+
+def test_one_id_a_code() -> None:
+    with pytest.raises(ValueError, match="120 codes and 119 ids"):
+        Finder(HASHER, CODES, list(range(119)))
+
+
+# How an answer looks
+
+
+def test_an_answer_prints_in_columns() -> None:
+    hits = [
+        Found(1, 0, "short", "The text."),
+        Found(2, 12, "a longer id", "Another."),
+        Found(10, 100, 7, ""),
+    ]
+    assert str(Answer("my query", 2, hits)).splitlines() == [
+        "my query",
+        "   1    0  short        The text.",
+        "   2   12  a longer id  Another.",
+        "  10  100  7",
+    ]
+
+
+def test_an_answer_without_snippets_has_no_blanks_at_the_end() -> None:
+    lines = str(Answer("q", 1, [Found(1, 3, "a"), Found(2, 3, "bcd")])).splitlines()
+    assert lines == ["q", "   1    3  a", "   2    3  bcd"]
+
+
+def test_one_very_long_id_does_not_push_all_texts_off_the_screen() -> None:
+    hits = [Found(1, 0, "a", "First."), Found(2, 0, "b" * 100, "Second.")]
+    _, first, second = str(Answer("q", 1, hits)).splitlines()
+    assert first == f"   1    0  {'a':<48}  First."
+    assert second == f"   2    0  {'b' * 100}  Second."
+
+
+def test_a_query_without_known_words_is_said_to_mean_nothing() -> None:
+    lines = str(Answer("zebra", 0, [Found(1, 3, "a")])).splitlines()
+    assert lines[:2] == [
+        "zebra",
+        "  (the model knows no word of this query: these hits mean nothing)",
+    ]
+
+
+@pytest.mark.parametrize("odd", ["two\nlines", "re\rturn", "a\x1b[2Jb", "tab\tbed"])
+def test_a_hit_is_one_line_whatever_its_id(odd: str) -> None:
+    lines = str(Answer("q", 1, [Found(1, 0, odd, "Text."), Found(2, 0, "b", "Text.")]))
+    assert len(lines.splitlines()) == 3
+    assert lines.replace("\n", "").isprintable()
+
+
+def test_an_answer_as_json_leaves_out_what_it_has_not() -> None:
+    answer = Answer("q", 1, [Found(1, 3, "a", "Text."), Found(2, 4, 7)])
+    assert answer.as_json() == {
+        "query": "q",
+        "known_words": 1,
+        "hits": [
+            {"rank": 1, "distance": 3, "id": "a", "snippet": "Text."},
+            {"rank": 2, "distance": 4, "id": 7},
+        ],
+    }
