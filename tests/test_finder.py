@@ -32,7 +32,7 @@ class RandomSigns:
         return pack(tfidf @ self._projection > 0)
 
     def known_word_counts(self, tfidf: Any) -> NDArray[np.int64]:
-        return np.diff(tfidf.indptr).astype(np.int64)
+        return np.asarray(np.diff(tfidf.indptr), dtype=np.int64)
 
 
 def make_documents(n: int) -> list[Document]:
@@ -180,6 +180,14 @@ def test_a_snippet_is_the_sentence_that_the_query_is_about() -> None:
     finder = Finder(HASHER, CODES[:2], [0, 1])
     hits = finder.find(["apple"], 2, corpus=lambda: documents)[0].hits
     assert {hit.id: hit.snippet for hit in hits} == {0: "An apple and a pear.", 1: ""}
+
+
+def test_the_line_that_is_shown_can_be_made_otherwise() -> None:
+    ids = [document.id for document in DOCUMENTS]
+    finder = Finder(HASHER, CODES, ids, lambda text, query: f"{query}: {text.upper()}")
+    texts = {document.id: document.text for document in DOCUMENTS}
+    hits = finder.find(["apple"], 5, corpus=corpus)[0].hits
+    assert [hit.snippet for hit in hits] == [f"apple: {texts[hit.id].upper()}" for hit in hits]
 
 
 def test_without_a_corpus_there_are_no_snippets(finder: Finder) -> None:

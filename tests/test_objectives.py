@@ -269,7 +269,7 @@ def test_beta_multiplies_the_whole_regulariser(step: Step) -> None:
     for beta in (0.1, 0.5, 1.0, 3.0):
         terms = step((beta, beta))
         regulariser = step.regulariser.mean()
-        assert regulariser.abs() > 0.1
+        assert regulariser.abs() > 1e-3  # far above the tolerance below: β is seen
         assert torch.equal(terms.reconstruction, without.reconstruction)
         torch.testing.assert_close(terms.kl, -regulariser, rtol=1e-14, atol=0)
         torch.testing.assert_close(terms.loss, loss - beta * regulariser, rtol=1e-12, atol=1e-13)

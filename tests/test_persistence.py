@@ -34,6 +34,9 @@ def model(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
+KIND = "boltzhash model"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -157,13 +160,14 @@ def test_an_error_while_writing_leaves_the_old_folder(
     if not exchange:
         monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
     target = tmp_path / "folder"
-    with atomic_folder(target) as fresh:
+    with atomic_folder(target, KIND) as fresh:
         (fresh / "a").write_text("old")
-    with pytest.raises(RuntimeError, match="half-way"), atomic_folder(target) as fresh:
+        (fresh / CONFIG).write_text(json.dumps({"format": KIND, "format_version": 1}))
+    with pytest.raises(RuntimeError, match="half-way"), atomic_folder(target, KIND) as fresh:
         (fresh / "a").write_text("new")
         raise RuntimeError("half-way")
     assert (target / "a").read_text() == "old"
-    with atomic_folder(target) as fresh:
+    with atomic_folder(target, KIND) as fresh:
         (fresh / "a").write_text("new")
     assert (target / "a").read_text() == "new"
     assert list(tmp_path.iterdir()) == [target]
@@ -173,14 +177,14 @@ def test_a_file_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with (
         pytest.raises(NotADirectoryError, match="file is a file"),
-        atomic_folder(tmp_path / "file"),
+        atomic_folder(tmp_path / "file", KIND),
     ):
         pass
     assert (tmp_path / "file").read_text() == "precious"
 
 
 def test_folder_permissions_follow_the_umask(tmp_path: Path) -> None:
-    with atomic_folder(tmp_path / "folder"):
+    with atomic_folder(tmp_path / "folder", KIND):
         pass
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain").stat().st_mode

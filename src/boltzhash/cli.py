@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -18,17 +20,9 @@ from typing import Any
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.version import __version__
 
-OK, FAILED, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    130,
-)
+OK, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = 0, 2, 3, 4, 5, 130
 ENCODE_BLOCK = 1024
-RERANKED = 500
+CANDIDATES = 500
 
 EXIT_CODES = """\
 exit codes:
@@ -43,10 +37,17 @@ exit codes:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest:
+        if not hasattr(options, "queries") or any(r.startswith("-") for r in rest):
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        options.queries = [*options.queries, *rest]
+    _show_notes()
     try:
         code: int = options.run(options)
-        sys.stdout.flush()  # a closed pipe shows here, not when Python exits
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a closed pipe shows here, not when Python exits
         return code
     except KeyboardInterrupt:
         _say("interrupted")
@@ -145,11 +146,15 @@ def _add_search(commands: Any) -> None:
     )
     parser.add_argument(
         "--rerank",
-        nargs="?",
+        action="store_true",
+        help="reorder the nearest documents by tf-idf cosine; needs --corpus",
+    )
+    parser.add_argument(
+        "--candidates",
         type=int,
-        const=RERANKED,
+        default=CANDIDATES,
         metavar="N",
-        help=f"reorder the nearest N ({RERANKED}) by tf-idf cosine; needs --corpus",
+        help=f"how many documents to rerank ({CANDIDATES})",
     )
     _add_fields(parser)
     _add_json(parser)
@@ -205,6 +210,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def _fit(options: argparse.Namespace) -> int:
     from boltzhash.hashers import CorrSH
+    from boltzhash.persistence import check_output
 
     chosen = {
         "epochs": options.epochs,
@@ -221,8 +227,7 @@ def _fit(options: argparse.Namespace) -> int:
     )
     output = Path(options.output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    if checkpoint.exists():
-        _say(f"{checkpoint} holds an unfinished fit: going on from it if it is the same one")
+    check_output(output.resolve(), "boltzhash model")
     start = time.monotonic()
     try:
         hasher.fit((document.text for document in _read(options, "reading")), checkpoint=checkpoint)
@@ -231,6 +236,7 @@ def _fit(options: argparse.Namespace) -> int:
             _say(f"{checkpoint} keeps what is done; the same command goes on from there")
         raise
     hasher.save(output)
+    shutil.rmtree(checkpoint, ignore_errors=True)
     last = hasher.history_[-1]
     report = {
         "model": str(output),
@@ -302,16 +308,18 @@ def _search(options: argparse.Namespace) -> int:
     from boltzhash.finder import Finder
     from boltzhash.stored_codes import read_codes
 
-    if options.rerank is not None and options.corpus is None:
+    if options.rerank and options.corpus is None:
         raise ValueError("--rerank compares texts: give the encoded corpus with --corpus")
+    if options.corpus == "-" and not options.queries:
+        raise ValueError("--corpus - and the queries cannot both come from standard input")
     hasher = load(options.model)
     stored = read_codes(options.codes, model=hasher.fingerprint())
     finder = Finder(hasher, stored.codes, stored.ids)
-    queries = options.queries or [line.strip() for line in sys.stdin if line.strip()]
+    queries = options.queries or [line.strip() for line in sys.stdin or () if line.strip()]
     answers = finder.find(
         queries,
         options.k,
-        rerank_from=options.rerank,
+        rerank_from=options.candidates if options.rerank else None,
         corpus=None if options.corpus is None else lambda: _read(options, "reading"),
     )
     for number, answer in enumerate(answers):
@@ -328,6 +336,8 @@ def _explain(options: argparse.Namespace) -> int:
     hasher = load(options.model)
     if not hasattr(hasher, "explain"):
         raise ValueError(f"a {type(hasher).__name__} has no decoder to explain its bits with")
+    if options.words < 1:
+        raise ValueError(f"--words must be at least 1, got {options.words}")
     for bit in hasher.explain(options.words):
         if options.json:
             print(json.dumps(bit._asdict(), ensure_ascii=False))
@@ -357,6 +367,19 @@ def _read(options: argparse.Namespace, doing: str) -> Iterator[Any]:
         encoding=options.encoding,
     )
     return iter(tqdm(documents, desc=doing, unit=" documents", disable=None))
+
+
+class _Notes(logging.Handler):
+    """Shows what the library logs as our own messages, on the standard error of the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(record.getMessage())
+
+
+def _show_notes() -> None:
+    logger = logging.getLogger("boltzhash")
+    logger.setLevel(logging.INFO)
+    logger.handlers = [_Notes()]
 
 
 def _say(message: str) -> None:

@@ -23,13 +23,14 @@ from typing import NamedTuple
 from boltzhash.corpus import Document
 
 # Shorter docstrings ("Return the next frame.") say little that their name does not. With ten words
-# CPython 3.11, numpy 2.4, scipy 1.17 and scikit-learn 1.9 together give about 9,000 documents:
+# CPython 3.11, numpy 2.4, scipy 1.17 and scikit-learn 1.9 together give almost 9,000 documents:
 # enough to search in, few enough to train on while one waits.
 _MIN_WORDS = 10
 
-# Tests, programs that are no library, generated tables, and other projects' code in the tree.
+# Tests, programs that are no library, generated tables, other projects' code in the tree, and what
+# newer Pythons no longer have.
 _SKIPPED_FOLDERS = (
-    "test tests idlelib lib2to3 turtledemo encodings site-packages dist-packages "
+    "test tests idlelib lib2to3 distutils turtledemo encodings site-packages dist-packages "
     "externals _external _lib _vendor _build_utils"
 )
 _SKIPPED_FILES = "__main__.py conftest.py setup.py"

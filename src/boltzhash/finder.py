@@ -31,13 +31,13 @@ class Answer:
     hits: list[Found]
 
     def __str__(self) -> str:
-        lines = [self.query]
+        lines = [_printable(self.query)]
         if self.known_words == 0:
             lines.append("  (the model knows no word of this query: these hits mean nothing)")
         width = max((len(str(hit.id)) for hit in self.hits), default=0)
         for hit in self.hits:
-            line = f"{hit.rank:>4} {hit.distance:>4}  {hit.id!s:<{min(width, 48)}}"
-            lines.append(f"{line}  {hit.snippet or ''}".rstrip())
+            line = f"{hit.rank:>4} {hit.distance:>4}  {_printable(str(hit.id)):<{min(width, 48)}}"
+            lines.append(f"{line}  {_printable(hit.snippet or '')}".rstrip())
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -45,13 +45,27 @@ class Answer:
         return {"query": self.query, "known_words": self.known_words, "hits": hits}
 
 
-class Finder:
-    """Answers text queries from codes, their ids and, when asked to, the corpus they come from."""
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
 
-    def __init__(self, hasher: Hasher, codes: Codes, ids: Sequence[str | int]) -> None:
+
+class Finder:
+    """Answers text queries from codes, their ids and, when asked to, the corpus they come from.
+
+    ``excerpt`` makes the line that is shown of a text, from the text and the query.
+    """
+
+    def __init__(
+        self,
+        hasher: Hasher,
+        codes: Codes,
+        ids: Sequence[str | int],
+        excerpt: Callable[[str, str], str] = snippet,
+    ) -> None:
         self._hasher = hasher
         self._ids = ids
-        self._index = ExactIndex(codes)
+        self._excerpt = excerpt
+        self._index = ExactIndex(codes, ids)
 
     def find(
         self,
@@ -67,6 +81,12 @@ class Finder:
         only the texts of candidates are kept. With ``rerank_from`` that many nearest codes are
         reordered by tf-idf cosine before the cut at k.
         """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        if rerank_from is not None and rerank_from < 1:
+            raise ValueError(f"rerank_from must be at least 1, got {rerank_from}")
+        if rerank_from is not None and corpus is None:
+            raise ValueError("rerank_from compares texts: give the encoded corpus")
         if not queries:
             return []
         tfidf = self._hasher.tfidf(queries)
@@ -78,12 +98,13 @@ class Finder:
         for number, query in enumerate(queries):
             order: Iterable[int] = range(rows.shape[1])
             if rerank_from is not None and rows.shape[1]:
-                candidates = [texts[row] for row in rows[number].tolist()]
-                order = rerank(tfidf[number], self._hasher.tfidf(candidates)).tolist()
+                candidates = [texts[row] for row in rows[number, :rerank_from].tolist()]
+                first = rerank(tfidf[number], self._hasher.tfidf(candidates)).tolist()
+                order = [*first, *range(len(first), rows.shape[1])]
             hits = []
             for rank, place in enumerate(list(order)[:k], start=1):
                 row = int(rows[number, place])
-                shown = snippet(texts[row], query) if row in texts else None
+                shown = self._excerpt(texts[row], query) if row in texts else None
                 hits.append(Found(rank, int(distances[number, place]), self._ids[row], shown))
             answers.append(Answer(query, int(known[number]), hits))
         return answers

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def straight_through(probabilities: Tensor, u: Tensor, scale: float = 1.0) -> Tensor:
-    """S = (sign(p − u) + 1) / 2, whose gradient is ``scale`` times that of p (eqs. 18, 19).
+    """s = (sign(p − u) + 1) / 2, whose gradient is ``scale`` times that of p (eqs. 18, 19).
 
     The paper differentiates its sign form literally and gets the factor ½. We train with 1: E[s] = p
     has derivative 1, so with 1 the estimator is exact for whatever is linear in s, and with ½ it is

@@ -29,6 +29,7 @@ class SparseRows(NamedTuple):
         return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
 
     def dense(self, n_columns: int) -> Tensor:
+        """The rows as a matrix; a column may stand only once in a row."""
         matrix = self.values.new_zeros(self.n_rows, n_columns)
         matrix[self.row_numbers(), self.indices] = self.values
         return matrix

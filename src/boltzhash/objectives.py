@@ -13,7 +13,7 @@ from boltzhash.networks import SparseRows
 
 
 def word_log_likelihood(word_logits: Tensor, target: SparseRows) -> Tensor:
-    """Log p(x | s) = Σ_w t_w log softmax(sᵀE + b)_w (eq. 2), t_w how often or how much w counts.
+    """log p(x | s) = Σ_w t_w log softmax(sᵀE + b)_w (eq. 2), t_w how often or how much w counts.
 
     On a CPU only the words that occur are gathered; on a GPU the product is dense, because scattered
     sums there depend on the order in which threads finish.
@@ -32,7 +32,7 @@ def word_log_likelihood(word_logits: Tensor, target: SparseRows) -> Tensor:
 def regulariser_as_printed(
     posterior: Boltzmann, mixture: BernoulliMixture, prior: Bernoulli, s: Tensor, s_tilde: Tensor
 ) -> Tensor:
-    """Log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24).
+    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24).
 
     s is drawn apart; s̃ comes from one of the components of h_k.
     """
@@ -45,7 +45,7 @@ def regulariser_as_printed(
 
 
 def regulariser_rearranged(mixture: BernoulliMixture, prior: Bernoulli, s_tilde: Tensor) -> Tensor:
-    """Log p(s̃) − log h_k(s̃): a one-sample −KL(h_k ‖ p).
+    """log p(s̃) − log h_k(s̃): a one-sample −KL(h_k ‖ p).
 
     s and s̃ have the same law, so E log p(s) = E log p(s̃) and the two energies of the printed form
     cancel in expectation, in value and in (straight-through) gradient; what is left varies less.

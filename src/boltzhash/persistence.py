@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from boltzhash.errors import ModelError
 from boltzhash.version import __version__
@@ -35,11 +35,13 @@ VOCABULARY = "vocabulary.json"
 
 
 @contextmanager
-def atomic_folder(target: Path) -> Iterator[Path]:
-    """A new folder to fill; it takes ``target``'s place when the block ends without an error."""
-    target = Path(os.path.abspath(target))
-    if target.exists() and not target.is_dir():
-        raise NotADirectoryError(f"{target} is a file; a folder is to be written there")
+def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
+    """A new folder to fill; it takes ``target``'s place when the block ends without an error.
+
+    What stands at ``target`` is replaced only if it is of the same ``kind`` (or an empty folder).
+    """
+    target = Path(os.path.realpath(target))
+    check_output(target, kind)
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -50,7 +52,27 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         _put_in_place(fresh, target)
         _flush_to_disk(target.parent)
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            shutil.rmtree(fresh, ignore_errors=True)
+        except KeyboardInterrupt:  # Ctrl-C just here must leave no rubbish either
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+
+
+def check_output(target: Path, kind: str) -> None:
+    """Refuse a place where a folder cannot be written, or where something else would be lost."""
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{target} is a file; a folder is to be written there")
+    for parent in target.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise NotADirectoryError(f"{parent} is a file; a folder is to be written in it")
+            break
+    if target.is_dir() and any(target.iterdir()):
+        try:
+            read_config(target, kind, sys.maxsize)
+        except ModelError as error:
+            raise FileExistsError(f"{target} is not replaced: {error}") from error
 
 
 def _umask() -> int:
@@ -98,8 +120,8 @@ def write_model(
     folder: Path, *, kind: str, params: Mapping[str, Any], arrays: Arrays, words: list[str] | None
 ) -> None:
     """Write a model folder; ``words`` is None where the model was fitted on a matrix."""
-    with atomic_folder(folder) as fresh:
-        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, fresh / WEIGHTS)
+    with atomic_folder(folder, "boltzhash model") as fresh:
+        (fresh / WEIGHTS).write_bytes(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}))
         (fresh / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
         config = {
             "format": "boltzhash model",
@@ -115,6 +137,9 @@ def write_model(
 def read_model(folder: Path) -> tuple[str, dict[str, Any], Arrays, list[str] | None]:
     """The class name, parameters, arrays and words of a model folder, or a :class:`ModelError`."""
     config = read_config(folder, "boltzhash model", FORMAT_VERSION)
+    for key in ("class", "params", "sha256"):
+        if key not in config:
+            raise ModelError(f"{folder / CONFIG} is damaged: {key} is missing")
     for name in (WEIGHTS, VOCABULARY):
         path = folder / name
         if not path.is_file():
@@ -131,9 +156,11 @@ def read_model(folder: Path) -> tuple[str, dict[str, Any], Arrays, list[str] | N
     return config["class"], config["params"], arrays, words
 
 
-def fingerprint(arrays: Arrays, words: list[str] | None) -> str:
-    """Names what a model computes: two that differ in it give different codes."""
-    digest = hashlib.sha256(json.dumps(words).encode())
+def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | None) -> str:
+    """Names what a model computes: two that give different codes differ in it."""
+    without_effect = ("device", "verbose")
+    settings = {name: value for name, value in params.items() if name not in without_effect}
+    digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(np.ascontiguousarray(arrays[name]).tobytes())
@@ -173,8 +200,8 @@ def write_checkpoint(
     folder: Path, fingerprint: str, arrays: Arrays, history: list[dict[str, Any]]
 ) -> None:
     """Keep the state of an unfinished fit."""
-    with atomic_folder(folder) as fresh:
-        save_file(arrays, fresh / WEIGHTS)
+    with atomic_folder(folder, "boltzhash checkpoint") as fresh:
+        (fresh / WEIGHTS).write_bytes(save(arrays))
         state = {
             "format": "boltzhash checkpoint",
             "format_version": FORMAT_VERSION,

@@ -47,6 +47,11 @@ class CodesWriter:
         self, codes: Codes, ids: Sequence[str | int], known_words: NDArray[np.int64]
     ) -> None:
         check_codes(codes)
+        if codes.shape[1] != self._n_bytes or not len(codes) == len(ids) == len(known_words):
+            raise ValueError(
+                f"expected codes of {self._n_bytes} bytes with an id and a count each, got "
+                f"{codes.shape} codes, {len(ids)} ids and {len(known_words)} counts"
+            )
         self._codes_file.write(codes.tobytes())
         self._ids_file.writelines(json.dumps(i, ensure_ascii=False) + "\n" for i in ids)
         self.no_known_word += [self.n_documents + int(r) for r in np.flatnonzero(known_words == 0)]
@@ -69,7 +74,7 @@ def write_codes(folder: str | Path, *, n_bits: int, model: str) -> Iterator[Code
 
     ``model`` is the fingerprint of the hasher that makes the codes.
     """
-    with atomic_folder(Path(folder)) as fresh:
+    with atomic_folder(Path(folder), FORMAT) as fresh:
         with (
             (fresh / "codes.npy").open("wb") as codes_file,
             (fresh / "ids.jsonl").open("w", encoding="utf-8") as ids_file,
@@ -101,14 +106,17 @@ def read_codes(folder: str | Path, *, model: str) -> StoredCodes:
         no_known_word = np.load(folder / "no_known_word.npy", allow_pickle=False)
         with (folder / "ids.jsonl").open(encoding="utf-8") as lines:
             ids = [json.loads(line) for line in lines]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise ModelError(f"{folder} is damaged: {error}") from error
     _check_whole(folder, config, codes, ids)
     return StoredCodes(codes, ids, no_known_word)
 
 
 def _check_whole(folder: Path, config: dict[str, Any], codes: Any, ids: list[Any]) -> None:
-    expected = (config.get("n_documents"), config.get("n_bits", 0) // 8)
+    try:
+        expected = (int(config["n_documents"]), config["n_bits"] // 8)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder / CONFIG} is damaged: {error!r}") from error
     if codes.dtype != np.uint8 or codes.shape != expected or len(ids) != expected[0]:
         raise ModelError(
             f"{folder} is damaged: expected {expected[0]} codes of {expected[1]} bytes, got "

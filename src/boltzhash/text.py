@@ -139,7 +139,8 @@ class TfIdf:
             ],
             dtype=bool,
         )
-        if not usable.any() and (frequency == counts.shape[0]).all() and counts.shape[0] > 1:
+        everywhere = frequency == counts.shape[0]
+        if not usable.any() and everywhere.any() and everywhere.all() and counts.shape[0] > 1:
             raise ValueError(
                 f"all {counts.shape[0]} documents are the same, or have the same words: "
                 "at least 2 different ones are needed to fit"

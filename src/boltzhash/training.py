@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from boltzhash.networks import SparseRows
 from boltzhash.persistence import read_checkpoint, write_checkpoint
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
+
+logger = logging.getLogger("boltzhash")
 
 
 class Batch(NamedTuple):
@@ -143,7 +146,10 @@ def train(
     With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
     ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
     """
-    model.to(device)
+    try:
+        model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
     history: list[EpochRecord] = []
     if checkpoint is not None:
@@ -165,7 +171,7 @@ def train(
             bar.set_postfix(nats=f"{-record.reconstruction:.1f}", codes=record.distinct_codes)
             on_epoch(record)
             due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
-            if checkpoint is not None and due and epoch + 1 < schedule.epochs:
+            if checkpoint is not None and (due or checkpoint.exists()):
                 _save(checkpoint, fingerprint, model, optimizer, history)
                 saved_at = time.monotonic()
 
@@ -214,8 +220,11 @@ def _resume(
     """Load what an interrupted run with the same settings and data left, if anything."""
     stored = read_checkpoint(folder, fingerprint)
     if stored is None:
+        if folder.exists():
+            logger.info("%s is of another fit (other settings or data): starting anew", folder)
         return []
     arrays, records = stored
+    logger.info("going on from epoch %d, kept in %s", len(records), folder)
     state = {}
     with torch.no_grad():
         for number, (name, parameter) in enumerate(model.named_parameters()):

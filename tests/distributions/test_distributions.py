@@ -56,7 +56,7 @@ class Case(NamedTuple):
         return self.build(*self.parameters)
 
     def repeated(self, n: int) -> Distribution:
-        """N documents with the same parameters: one ``sample`` call then draws n codes."""
+        """n documents with the same parameters: one ``sample`` call then draws n codes."""
         return self.build(
             *(p.unsqueeze(self.batch_at).expand(*self._shape(p, n)) for p in self.parameters)
         )
@@ -115,7 +115,7 @@ every_boltzmann = pytest.mark.parametrize("case", BOLTZMANN.values(), ids=BOLTZM
 
 
 def log_probabilities(distribution: Distribution) -> Tensor:
-    """Log p of every code, a call for each: what is tested is one code at a time."""
+    """log p of every code, a call for each: what is tested is one code at a time."""
     return torch.stack([distribution.log_prob(s) for s in distribution.enumerate_support()])
 
 
@@ -236,7 +236,7 @@ def test_perturb_has_covariance_sigma(case: Case) -> None:
 
 @every_boltzmann
 def test_sample_logits_are_centred_on_the_location(case: Case) -> None:
-    """R ~ N(μ, Σ): the same noise as ``perturb`` on top of μ, draw for draw."""
+    """r ~ N(μ, Σ): the same noise as ``perturb`` on top of μ, draw for draw."""
     b = boltzmann(case)
     r = b.sample_logits(7, torch.Generator().manual_seed(3))
     noise = b.covariance.perturb(7, torch.Generator().manual_seed(3))
@@ -258,7 +258,7 @@ def test_covariance_is_known_in_all_its_forms(case: Case) -> None:
 
 @every_boltzmann
 def test_boltzmann_is_the_exponential_of_the_energy(case: Case) -> None:
-    """Log b(s) = ½ sᵀΣs + μᵀs − log Z (eq. 9), in plain Python."""
+    """log b(s) = ½ sᵀΣs + μᵀs − log Z (eq. 9), in plain Python."""
     b = boltzmann(case)
     mu, sigma = case.parameters[0].tolist(), dense_covariance(case).tolist()
     m = len(mu)
@@ -512,3 +512,15 @@ def test_sample_mixture_is_k_shortcut_draws(k: int) -> None:
 def test_too_many_bits_to_enumerate_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 20 bits, got 21"):
         enumerate_codes(21)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+def test_mixture_log_prob_broadcasts_over_codes_in_front(k: int) -> None:
+    """All codes at once give what each gives alone, also where k equals a number of codes."""
+    mixture = BernoulliMixture(normal(k, k, 3))
+    codes = mixture.enumerate_support()
+    together = mixture.log_prob(codes)
+    assert together.shape == (8,)
+    alone = torch.stack([mixture.log_prob(s) for s in codes])
+    torch.testing.assert_close(together, alone, rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(together.logsumexp(0).exp().item(), 1.0)

@@ -125,7 +125,7 @@ every_posterior = pytest.mark.parametrize("b", POSTERIORS.values(), ids=POSTERIO
 
 @every_posterior
 def test_proposition_1_by_sampling(b: Boltzmann) -> None:
-    """R ~ p(r), then s ~ Bernoulli(σ(r)), has the law b; with r ~ N(μ, Σ) it does not."""
+    """r ~ p(r), then s ~ Bernoulli(σ(r)), has the law b; with r ~ N(μ, Σ) it does not."""
     generator = torch.Generator().manual_seed(0)
     n = 100_000
     exact = Bernoulli(b.sample_logits_exact(n, generator)).sample(generator)
@@ -240,7 +240,7 @@ class Setting(NamedTuple):
 
 
 def tiny_decoder() -> Tensor:
-    """Log p(x | s) of every code: three words, a linear decoder, one document."""
+    """log p(x | s) of every code: three words, a linear decoder, one document."""
     word_logits = codes_of(M) @ normal(20, M, 3) + normal(21, 3)
     n = len(word_logits)
     target = SparseRows(
@@ -306,7 +306,7 @@ def test_bound_grows_with_k_to_the_elbo(setting: Setting) -> None:
     chi_square = (setting.components.flatten(0, 1).var(0) / setting.q).sum()
     assert last < first / 100
     expected = chi_square / (2 * K_MAX)
-    assert (last - expected).abs() <= SIGMAS * error  # the O(1/k²) left out is a tenth of this
+    assert (last - expected).abs() <= SIGMAS * error  # O(1/k²) is a tenth of this here
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 16])
@@ -443,7 +443,7 @@ def test_constant_of_the_energy_cancels(other: str) -> None:
 
 
 def repeated(b: Boltzmann, n: int) -> Boltzmann:
-    """N documents with the same posterior."""
+    """n documents with the same posterior."""
     assert isinstance(b.covariance, LowRankCovariance)
     return Boltzmann(
         b.location.expand(n, -1),

@@ -109,6 +109,16 @@ def test_dense_and_every_sparse_layout_agree(kind: str, texts: list[str]) -> Non
 
 
 @hashers
+def test_the_callers_matrix_is_left_alone(kind: str) -> None:
+    """Unsorted, with a repeated entry and a stored zero: understood, but not rewritten."""
+    parts = ([1.0, 2.0, 3.0, 0.0, 5.0], [2, 0, 0, 1, 1], [0, 3, 4, 5])
+    matrix = sparse.csr_matrix(parts, shape=(3, 3))
+    codes = quick(kind).fit(matrix).transform(matrix)
+    assert [part.tolist() for part in (matrix.data, matrix.indices, matrix.indptr)] == list(parts)
+    assert (quick(kind).fit(matrix.toarray()).transform(matrix.toarray()) == codes).all()
+
+
+@hashers
 def test_no_documents_give_no_codes(kind: str, texts: list[str]) -> None:
     assert quick(kind).fit(texts).transform([]).shape == (0, 2)
 

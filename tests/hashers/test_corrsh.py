@@ -233,7 +233,17 @@ def test_interrupted_fit_resumes_to_the_same_bytes(
     assert epochs_run == [4, 5, 6, 7]
     assert resumed.fingerprint() == whole.fingerprint()
     assert resumed.history_ == whole.history_
-    assert not folder.exists()
+    assert folder.is_dir()  # the caller removes it once the model is saved
+
+
+def test_a_diverged_fit_leaves_no_checkpoint(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going on from it would fail again."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    with pytest.raises(TrainingError):
+        quick(learning_rate=10.0).fit(texts, checkpoint=tmp_path / "checkpoint")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_checkpoint_of_another_fit_is_not_taken_up(

@@ -1,8 +1,10 @@
 """The exact index against NumPy: value for value, in order, ties by insertion."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,6 +13,15 @@ from boltzhash.codes import Codes
 from boltzhash.search import ExactIndex, Hits
 
 WIDTHS = [8, 16, 24, 32, 40, 64, 72, 128, 160, 256, 512]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Thousands of tiny searches: threads would only wait for each other."""
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    yield
+    faiss.omp_set_num_threads(threads)
 
 
 def reference(codes: Codes, queries: Codes, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -69,7 +80,9 @@ def test_the_longest_codes() -> None:
 
 @pytest.mark.parametrize("n_bits", [8, 64])
 @pytest.mark.parametrize("k", [1, 10, 70_000])
-def test_ties_across_the_blocks_of_a_large_index(n_bits: int, k: int) -> None:
+@pytest.mark.parametrize("threads", [1, 4])
+def test_ties_across_the_blocks_of_a_large_index(n_bits: int, k: int, threads: int) -> None:
+    faiss.omp_set_num_threads(threads)
     # faiss goes through the codes in blocks of 65,536. Nine codes in 200,000 documents: every tie
     # has members in every block.
     rng = np.random.default_rng(k)

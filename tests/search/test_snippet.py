@@ -1,5 +1,9 @@
 """The line that is shown for a hit."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from boltzhash.search import snippet
@@ -84,3 +88,52 @@ def test_width_counts_characters_and_not_bytes() -> None:
 def test_a_snippet_is_one_line() -> None:
     text = "a\rb\x0bc\x0cd\x85e\u2028f\u2029g\nh"
     assert snippet(text, "x") == "a b c d e f g h"
+
+
+# Long lines
+
+
+def test_a_long_sentence_is_shown_around_the_first_word_that_was_sought() -> None:
+    text = "before " * 50 + "a needle " + "after " * 50
+    shown = snippet(text, "the needle")
+    assert shown.startswith("…before")
+    assert " a needle after " in shown
+    assert shown.endswith("…")
+    assert len(shown) <= 80
+
+
+def test_the_end_of_a_long_sentence_is_shown_to_the_end() -> None:
+    shown = snippet("before " * 50 + "a needle.", "needle")
+    assert shown.startswith("…before")
+    assert shown.endswith("before a needle.")
+    assert len(shown) <= 80
+
+
+def test_a_long_sentence_without_spaces_is_shown_around_the_words_as_well() -> None:
+    shown = snippet("天气" * 60 + "机器学习" + "天气" * 60, "机器学习")
+    assert "机器学习" in shown
+    assert len(shown) <= 80
+
+
+@contextmanager
+def deadline(seconds: int) -> Iterator[None]:
+    def too_late(*_: object) -> None:
+        raise TimeoutError(f"not done in {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "filler", ["word ", "word", "- ", "\n", "\n \n", " ", "word\n", "---\n", "。"]
+)
+def test_the_work_does_not_grow_with_the_square_of_the_length(filler: str) -> None:
+    """Half a megabyte is a fraction of a second of linear work, and minutes of quadratic."""
+    text = filler * (500_000 // len(filler)) + "\n\nA needle."
+    with deadline(10):
+        assert snippet(text, "needle") == "A needle."

@@ -46,11 +46,11 @@ class Bernoulli:
         return self.logits.sigmoid()
 
     def log_prob(self, s: Tensor) -> Tensor:
-        """Log p(s) = Σ_i s_i r_i − log(1 + e^{r_i}), linear in s and so differentiable in it."""
+        """log p(s) = Σ_i s_i r_i − log(1 + e^{r_i}), linear in s and so differentiable in it."""
         return (s * self.logits - softplus(self.logits)).sum(-1)
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """S = (sign(σ(r) − u) + 1) / 2 with the straight-through gradient (eqs. 7 and 18)."""
+        """s = (sign(σ(r) − u) + 1) / 2 with the straight-through gradient (eqs. 7 and 18)."""
         probabilities = self.mean
         u = torch.empty_like(probabilities).uniform_(generator=generator)
         return straight_through(probabilities, u)

@@ -21,7 +21,7 @@ class Covariance(Protocol):
     """Σ, known by what the model needs of it: never a matrix unless asked for."""
 
     def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
-        """N draws of N(0, Σ), stacked in front."""
+        """n draws of N(0, Σ), stacked in front."""
         ...
 
     def quadratic(self, s: Tensor) -> Tensor:
@@ -135,19 +135,19 @@ class Boltzmann:
         return BernoulliMixture(self.sample_logits(n_components, generator))
 
     def conditional_logits(self, s: Tensor) -> Tensor:
-        """Logit b(s_i = 1 | s_-i) = μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j."""
+        """logit b(s_i = 1 | s_-i) = μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j."""
         sigma = self.covariance.dense()
         diagonal = self.covariance.diagonal_entries()
         neighbours = (sigma @ s.unsqueeze(-1)).squeeze(-1) - diagonal * s
         return self.location + 0.5 * diagonal + neighbours
 
     def log_normalizer(self) -> Tensor:
-        """Log Z by enumeration: for small m, to check with, never to train with."""
+        """log Z by enumeration: for small m, to check with, never to train with."""
         codes = self.enumerate_support()
         return torch.stack([self.log_weight(s) for s in codes]).logsumexp(0)
 
     def log_prob(self, s: Tensor) -> Tensor:
-        """Log b(s), exact, with log Z by enumeration."""
+        """log b(s), exact, with log Z by enumeration."""
         return self.log_weight(s) - self.log_normalizer()
 
     @property
@@ -158,7 +158,7 @@ class Boltzmann:
         return torch.einsum("c...,cm->...m", weights, codes)
 
     def sample_logits_exact(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """R ~ p(r) = Σ_s b(s) N(r; Σs + μ, Σ), Proposition 1's own, by enumerating s.
+        """r ~ p(r) = Σ_s b(s) N(r; Σs + μ, Σ), Proposition 1's own, by enumerating s.
 
         For one distribution (no batch). Then s ~ Bernoulli(σ(r)) has exactly the law b.
         """

@@ -38,8 +38,13 @@ class BernoulliMixture:
         return self.logits.sigmoid().mean(0)
 
     def log_prob(self, s: Tensor) -> Tensor:
-        """Log h_k(s) by logsumexp: the components' probabilities underflow from ~100 bits on."""
-        return Bernoulli(self.logits).log_prob(s).logsumexp(0) - math.log(self.n_components)
+        """log h_k(s) by logsumexp: the components' probabilities underflow from ~100 bits on.
+
+        As with every distribution, s broadcasts against the batch: it may have dimensions in front.
+        """
+        in_front = max(0, s.dim() - self.logits.dim() + 1)
+        logits = self.logits[(slice(None), *[None] * in_front)]
+        return Bernoulli(logits).log_prob(s).logsumexp(0) - math.log(self.n_components)
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """s̃: choose one component for each element of the batch, then draw its bits (app. A.3)."""

@@ -56,7 +56,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         y : ignored
         checkpoint : path, optional
             A folder that keeps the state of a long fit. After an interruption, the same call goes on
-            from there, to the same codes. It is removed when the fit is done.
+            from there, to the same codes. It stays when the fit is done: remove it once the model
+            is saved.
         on_epoch : callable, optional
             Called after every epoch with this hasher as it is then: it can hash, and its ``history_``
             ends with that epoch.
@@ -102,11 +103,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder; one already there is replaced whole or not at all."""
         check_is_fitted(self)
-        params = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         write_model(
             Path(folder),
             kind=type(self).__name__,
-            params=params,
+            params=self._plain_params(),
             arrays=self._stored_arrays(),
             words=self._words(),
         )
@@ -114,7 +114,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def fingerprint(self) -> str:
         """Names the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        return fingerprint(self._stored_arrays(), self._words())
+        return fingerprint(self._plain_params(), self._stored_arrays(), self._words())
+
+    def _plain_params(self) -> dict[str, Any]:
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
 
     def _words(self) -> list[str] | None:
         return self.tfidf_.words_ if self.tfidf_ is not None else None
@@ -271,13 +274,15 @@ def _as_texts(X: Any) -> Iterable[str] | None:
 
 def _check_not_negative(matrix: Any) -> sparse.csr_matrix:
     rows = sparse.csr_matrix(matrix)
+    if not rows.has_canonical_format or not rows.data.all():
+        rows = rows.copy()  # what follows works in place, and the matrix may be the user's
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
     if rows.nnz and rows.data.min() < 0:
         row = int(np.searchsorted(rows.indptr, int(rows.data.argmin()), side="right")) - 1
         raise ValueError(
             f"Negative values in data: tf-idf must be 0 or more, got {rows.data.min()} in row {row}"
         )
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
     return rows
 
 

@@ -6,57 +6,25 @@ docs/models/corrsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-import shutil
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 
-from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, needs_extra
 from boltzhash.hashers.arguments import check_choice, check_integer, check_number
-from boltzhash.hashers.base import Hasher
-from boltzhash.inference import Floats, Posterior, head, hidden_layers, logistic_normal_mean
-from boltzhash.persistence import Arrays
-from boltzhash.text import unit_rows
+from boltzhash.hashers.deep import DeepHasher, ramp
+from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
 
 if TYPE_CHECKING:
     import torch
 
     from boltzhash.distributions import Boltzmann
     from boltzhash.networks import InferenceNetwork, WordDecoder
-    from boltzhash.training import Batch, EpochRecord, Terms
+    from boltzhash.training import Batch, Terms
 
 
-DEFAULT_EPOCHS = 25
-MINIMUM_STEPS = 1000
-
-
-def ramp(ends: tuple[float, float], progress: float) -> float:
-    """From the first value to the last as progress goes from 0 to 1, and no further.
-
-    >>> ramp((0.0, 0.1), 0.5), ramp((0.0, 0.1), 2.0)
-    (0.05, 0.1)
-    """
-    first, last = ends
-    return first + (last - first) * min(1.0, progress)
-
-
-class BitWords(NamedTuple):
-    """The words that one bit makes likelier when it is on (``up``) and when it is off (``down``)."""
-
-    bit: int
-    up: list[tuple[str, float]]
-    down: list[tuple[str, float]]
-
-
-class CorrSH(Hasher):
+class CorrSH(DeepHasher):
     """Hash documents with a variational autoencoder whose bits are correlated.
 
     Parameters
@@ -129,9 +97,6 @@ class CorrSH(Hasher):
     (1, 2)
     """
 
-    weights_: Arrays
-    history_: list[EpochRecord]
-
     def __init__(
         self,
         n_bits: int = 64,
@@ -187,7 +152,7 @@ class CorrSH(Hasher):
 
     @classmethod
     def as_published(
-        cls, n_bits: int = 64, *, rank: int = 10, n_components: int = 10, **changes: Any
+        cls, n_bits: int = 64, *, rank: int | str = 10, n_components: int = 10, **changes: Any
     ) -> Self:
         """The settings of the paper and, where it is silent, of its authors' code.
 
@@ -195,10 +160,14 @@ class CorrSH(Hasher):
         epochs, dropout .2, the 0/1 word mask as target, tf-idf as it is, KL weight rising by
         1 / (50 (v + k)) an epoch, decoder noise from 1.0 to .9.
         """
+        if rank != "full":
+            check_integer("rank", rank, 0, 'an integer of 0 or more, or "full"')
+        check_integer("n_components", n_components, 1, "a positive integer")
+        v = n_bits if rank == "full" else int(rank)
         settings: dict[str, Any] = {
             "target": "words",
             "input_length": None,
-            "kl_weight": (0.0, min(1.0, 100 / (50 * (rank + n_components)))),
+            "kl_weight": (0.0, min(1.0, 100 / (50 * (v + n_components)))),
             "kl_ramp": 1.0,
             "decoder_noise": (1.0, 0.9),
             "dropout": 0.2,
@@ -219,31 +188,6 @@ class CorrSH(Hasher):
         """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε)."""
         blocks = [self._posterior(rows) for rows in self._blocks(X)]
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
-
-    def explain(self, n_words: int = 10) -> list[BitWords]:
-        """The words that push each bit up and down, from the decoder.
-
-        A weight is the change of a word's logit when the bit turns on, less its mean over all words
-        (which the softmax does not see). Words of a matrix are called by their column.
-        """
-        self._check_fitted()
-        embedding = self.weights_["decoder.weight"].astype(np.float64)
-        embedding -= embedding.mean(axis=1, keepdims=True)
-        words = (
-            self.tfidf_.words_
-            if self.tfidf_ is not None
-            else [f"column {j}" for j in range(self.n_features_in_)]
-        )
-
-        def listed(weights: Floats, columns: Any) -> list[tuple[str, float]]:
-            return [(words[j], float(weights[j])) for j in columns]
-
-        explained = []
-        for bit, weights in enumerate(embedding):
-            order = np.argsort(weights, kind="stable")
-            up, down = order[::-1][:n_words], order[:n_words]
-            explained.append(BitWords(bit, listed(weights, up), listed(weights, down)))
-        return explained
 
     def _step(self, encoder: InferenceNetwork, decoder: WordDecoder, batch: Batch) -> Terms:
         """One batch of the bound L̃_k, eq. 24, to be minimised with its sign turned."""
@@ -292,7 +236,7 @@ class CorrSH(Hasher):
 
     def _posterior(self, matrix: sparse.csr_matrix) -> Posterior:
         """The twin of :meth:`_boltzmann` in NumPy."""
-        hidden = hidden_layers(self._network_input(matrix), self._float64)
+        hidden = self._hidden(matrix)
         location = head(hidden, self._float64, "location")
         deviation = np.logaddexp(head(hidden, self._float64, "deviation"), 0)
         n, m = location.shape
@@ -310,90 +254,6 @@ class CorrSH(Hasher):
             )
         return Posterior(location, np.square(deviation), factor)
 
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
-        """μ > 0: where the probability of the bit under the shortcut is above one half."""
-        hidden = hidden_layers(self._network_input(matrix), self._float64)
-        return head(hidden, self._float64, "location") > 0
-
-    def _fit_matrix(
-        self,
-        matrix: sparse.csr_matrix,
-        checkpoint: Path | None,
-        on_epoch: Callable[[Self], object] | None,
-    ) -> None:
-        try:
-            import torch
-        except ImportError:
-            raise needs_extra("fit", "torch", "train") from None
-        from boltzhash.networks import InferenceNetwork, WordDecoder
-        from boltzhash.training import Schedule, choose_device, generator_for, train
-
-        matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
-        inputs = self._network_input(matrix).astype(np.float32)
-        targets = self._decoder_target(matrix).astype(np.float32)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        weights_generator = generator_for(seed, 0)
-        encoder = InferenceNetwork(
-            matrix.shape[1], self.hidden_units, self._heads(), self.dropout, weights_generator
-        )
-        decoder = WordDecoder(self.n_bits, matrix.shape[1], weights_generator)
-        if self.unigram_start:
-            decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
-        self.history_ = []
-
-        def after_epoch(record: EpochRecord) -> None:
-            self.history_.append(record)
-            if on_epoch is not None:
-                self._take_weights(encoder, decoder)
-                on_epoch(self)
-
-        train(
-            torch.nn.ModuleDict({"encoder": encoder, "decoder": decoder}),
-            lambda batch: self._step(encoder, decoder, batch),
-            inputs,
-            targets,
-            Schedule(
-                self._n_epochs(matrix.shape[0]),
-                self.batch_size,
-                self.learning_rate,
-                self.learning_rate_decay,
-            ),
-            seed=seed,
-            device=choose_device(self.device),
-            verbose=self.verbose,
-            checkpoint=checkpoint,
-            fingerprint=self._fingerprint(matrix, seed),
-            on_epoch=after_epoch,
-        )
-        self._take_weights(encoder, decoder)
-        self._check_learned(targets)
-        if checkpoint is not None:
-            shutil.rmtree(checkpoint, ignore_errors=True)
-
-    def _take_weights(self, encoder: InferenceNetwork, decoder: WordDecoder) -> None:
-        learned = {**encoder.state_dict(), **decoder.state_dict(prefix="decoder.")}
-        self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
-
-    def _network_input(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-        return matrix if self.input_length is None else unit_rows(matrix) * self.input_length
-
-    def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-        """How much each word counts; both kinds sum to the number of different words."""
-        target = matrix.copy()
-        lengths = np.diff(matrix.indptr)
-        if self.target == "words":
-            target.data = np.ones_like(matrix.data)
-        else:
-            sums = np.asarray(matrix.sum(axis=1)).ravel()
-            target.data = matrix.data * np.repeat(lengths / sums, lengths)
-        return target
-
-    def _n_epochs(self, n_documents: int) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        steps_per_epoch = math.ceil(n_documents / self.batch_size)
-        return max(DEFAULT_EPOCHS, math.ceil(MINIMUM_STEPS / steps_per_epoch))
-
     def _heads(self) -> dict[str, int]:
         """Name and size of each output of the inference network."""
         m = self.n_bits
@@ -401,76 +261,13 @@ class CorrSH(Hasher):
         heads = {"location": m, "deviation": m, "couplings": couplings}
         return {name: size for name, size in heads.items() if size > 0}
 
-    def _fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
-        """Names this fit: a checkpoint of another one must not be taken up."""
-        params = self.get_params(deep=False)
-        for name in ("verbose", "random_state", "stop_words"):
-            del params[name]
-        digest = hashlib.sha256(json.dumps([params, seed, matrix.shape], default=str).encode())
-        for part in (matrix.data, matrix.indices, matrix.indptr):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
-
-    def _arrays(self) -> Arrays:
-        return self.weights_
-
-    def _set_arrays(self, arrays: Arrays) -> None:
-        shapes = {
-            "hidden1.weight": (self.n_features_in_, self.hidden_units),
-            "hidden2.weight": (self.hidden_units, self.hidden_units),
-            "decoder.weight": (self.n_bits, self.n_features_in_),
-            "decoder.bias": (self.n_features_in_,),
-            **{f"heads.{h}.weight": (self.hidden_units, size) for h, size in self._heads().items()},
-        }
-        for name, shape in shapes.items():
-            if name not in arrays or arrays[name].shape != shape:
-                came = arrays[name].shape if name in arrays else "nothing"
-                raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
-        self.weights_ = arrays
-        self._float64 = {
-            name: array.astype(np.float64)
-            for name, array in arrays.items()
-            if not name.startswith("decoder.")
-        }
-
-    def _check_fitted(self) -> None:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-
-    def _collapse_advice(self) -> str:
-        return (
-            f"Usually the learning rate is too high: try learning_rate={self.learning_rate / 10:g} "
-            f"(was {self.learning_rate:g}); or the fit is too short: it took "
-            f"{self.history_[-1].epoch} epochs"
-        )
-
-    def _check_learned(self, targets: sparse.csr_matrix) -> None:
-        """Worse than calling all words equally likely, where training starts, is a failed fit."""
-        uniform = -targets.sum() / targets.shape[0] * math.log(targets.shape[1])
-        reached = self.history_[-1].reconstruction
-        if reached < 1.1 * uniform - 1:
-            raise TrainingError(
-                f"training diverged: log p(x | s) is {reached:.4g} nats a document, and {uniform:.4g} "
-                f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
-                f"high, try {self.learning_rate / 10:g}"
-            )
-
     def _check_params(self) -> None:
+        super()._check_params()
         if self.rank != "full":
             check_integer("rank", self.rank, 0, 'an integer of 0 or more, or "full"')
-        for name in ("n_components", "hidden_units", "batch_size"):
-            check_integer(name, getattr(self, name), 1, "a positive integer")
-        if self.epochs is not None:
-            check_integer("epochs", self.epochs, 1, "a positive integer or None")
+        check_integer("n_components", self.n_components, 1, "a positive integer")
         check_choice("bound", self.bound, ("rearranged", "printed"))
-        check_choice("target", self.target, ("tfidf", "words"))
-        check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
-        if self.input_length is not None:
-            check_number("input_length", self.input_length, above=0)
-        check_number("learning_rate", self.learning_rate, above=0)
         check_number("kl_ramp", self.kl_ramp, above=0)
-        check_number("dropout", self.dropout, at_least=0, below=1)
         for name in ("kl_weight", "decoder_noise"):
             pair = getattr(self, name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -6,20 +6,40 @@ import re
 
 from boltzhash.text import tokenize
 
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
+# Sentences end at a full stop or an empty line; a heading with its underline is none.
+_BREAKS = re.compile(
+    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)|(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n"
+)
+_LEAD = 20
 
 
 def snippet(text: str, query: str, width: int = 80) -> str:
-    """The sentence with most of the query's words, the first of equals, cut to ``width``.
+    r"""The sentence with most of the query's words, the first of equals, cut to ``width``.
 
-    >>> snippet("Zip files.\\n\\nOpen an archive for reading. Close it.", "open a zip archive")
+    >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
     sought = set(tokenize(query))
-    best, most = "", -1
-    for sentence in _SENTENCE_ENDS.split(text):
-        line = " ".join(sentence.split())
-        found = len(sought.intersection(tokenize(line)))
-        if line and found > most:
-            best, most = line, found
-    return best if len(best) <= width else best[: width - 1].rstrip() + "…"
+    lines = [" ".join(sentence.split()) for sentence in _BREAKS.split(text)]
+    lines = [line for line in lines if line]
+    if not lines:
+        return ""
+    best = max(lines, key=lambda line: len(sought.intersection(tokenize(line))))
+    return _window(best, sought, width)
+
+
+def _window(line: str, sought: set[str], width: int) -> str:
+    """At most ``width`` characters of a line, beginning a little before the first sought word."""
+    if len(line) <= width:
+        return line
+    start = 0
+    for word in re.finditer(r"\S+", line):
+        if sought.intersection(tokenize(word.group())):
+            places = (word.group().casefold().find(token) for token in sought)
+            first = word.start() + min((p for p in places if p >= 0), default=0)
+            start = max(0, min(first - _LEAD, len(line) - width))
+            break
+    if start > 0:
+        start = line.find(" ", start) + 1 or start
+    shown = ("…" if start else "") + line[start:]
+    return shown if len(shown) <= width else shown[: width - 1].rstrip() + "…"
