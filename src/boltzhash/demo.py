@@ -14,8 +14,8 @@ QUESTIONS = (
     "open a zip archive",
     "eigenvalues of a symmetric matrix",
     "read a csv file",
-    "random forest classifier",
-    "parse command line arguments",
+    "test whether two samples have equal means",
+    "wait for a thread to finish",
 )
 CANDIDATES = 500
 SHOWN = 5
