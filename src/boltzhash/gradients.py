@@ -13,6 +13,7 @@ def straight_through(probabilities: Tensor, u: Tensor, scale: float = 1.0) -> Te
     half of that. The factor is no mere rescaling of the step, since log h_k also depends on r
     without passing through s, and keeps its own weight.
 
+    >>> import torch
     >>> p = torch.tensor([0.3, 0.8], requires_grad=True)
     >>> s = straight_through(p, torch.tensor([0.5, 0.5]))
     >>> s.tolist()
