@@ -125,12 +125,24 @@ def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:
     assert (seen[-1][1] == hasher.transform(texts)).all()
 
 
-def test_explain_names_words_of_one_topic_together(texts: list[str]) -> None:
+def test_explain_is_the_derivative_of_word_frequencies(texts: list[str]) -> None:
     hasher = quick(epochs=60).fit(texts)
     explained = hasher.explain(n_words=4)
     assert [bit.bit for bit in explained] == list(range(16))
     embedding = hasher.weights_["decoder.weight"].astype(np.float64)
-    centred = embedding - embedding.mean(axis=1, keepdims=True)
+    bias = hasher.weights_["decoder.bias"].astype(np.float64)
+
+    def frequencies(s: np.ndarray) -> np.ndarray:
+        odds = np.exp(s @ embedding + bias)
+        return np.asarray(odds / odds.sum())
+
+    halves, step = np.full(16, 0.5), 1e-5
+    centred = [
+        (frequencies(halves + e) - frequencies(halves - e))
+        / (2 * step)
+        / frequencies(halves) ** 0.5
+        for e in step * np.eye(16)
+    ]
     for bit in explained:
         weights = dict(zip(hasher.tfidf_.words_, centred[bit.bit], strict=True))  # type: ignore[union-attr]
         ordered = sorted(weights, key=lambda word: weights[word])

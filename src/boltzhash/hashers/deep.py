@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -50,6 +52,13 @@ class BitWords(NamedTuple):
     down: list[tuple[str, float]]
 
 
+def _bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) -> Floats:
+    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word, p the words of a code of halves."""
+    E = embedding.astype(np.float64)
+    p = softmax(E.sum(axis=0) / 2 + bias)
+    return np.asarray(np.sqrt(p) * (E - (E @ p)[:, None]))
+
+
 class DeepHasher(Hasher):
     """A variational autoencoder over words: tf-idf → posterior over codes → words.
 
@@ -84,26 +93,26 @@ class DeepHasher(Hasher):
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
 
-        A weight is the change of a word's logit when the bit turns on, less its mean over all words
-        (which the softmax does not see). Words of a matrix are called by their column.
+        The strength of a word is ∂p(w | s) / ∂s_i at a code of halves over √p(w | s): how much the bit
+        changes the word's frequency, in units of the noise of counting it. The bare weights would
+        list the rarest words, which are the least certain. Words of a matrix are called by column.
         """
         check_is_fitted(self)
-        embedding = self.weights_["decoder.weight"].astype(np.float64)
-        embedding -= embedding.mean(axis=1, keepdims=True)
+        strengths = _bit_strengths(self.weights_["decoder.weight"], self.weights_["decoder.bias"])
         words = (
             self.tfidf_.words_
             if self.tfidf_ is not None
             else [f"column {j}" for j in range(self.n_features_in_)]
         )
 
-        def listed(weights: Floats, columns: Any) -> list[tuple[str, float]]:
-            return [(words[j], float(weights[j])) for j in columns]
+        def listed(strength: Floats, columns: Any) -> list[tuple[str, float]]:
+            return [(words[j], float(strength[j])) for j in columns]
 
         explained = []
-        for bit, weights in enumerate(embedding):
-            order = np.argsort(weights, kind="stable")
+        for bit, strength in enumerate(strengths):
+            order = np.argsort(strength, kind="stable")
             up, down = order[::-1][:n_words], order[:n_words]
-            explained.append(BitWords(bit, listed(weights, up), listed(weights, down)))
+            explained.append(BitWords(bit, listed(strength, up), listed(strength, down)))
         return explained
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:
