@@ -27,6 +27,35 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results" / "precision"
 
+# Name of the settings → class and the arguments that are not its defaults.
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "default": ("CorrSH", {}),
+    "published": ("CorrSH.as_published", {}),
+    **{
+        name: (name, {})
+        for name in (
+            *("NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH", "StackedRBM"),
+            *("ITQ", "LSH", "SelfTaughtHashing", "SpectralHashing"),
+        )
+    },
+    "CorrSH-mixture-prior": ("CorrSH", {"prior_groups": 20}),
+    "CorrSH-ranking": ("CorrSH", {"ranking": 1.0}),
+    **{
+        f"CorrSH-{name}": ("CorrSH", {"gradient": name})
+        for name in ("gumbel-softmax", "arm", "rebar", "relax")
+    },
+}
+
+
+def make(settings: str, bits: int, seed: int, device: str) -> Any:
+    """The hasher of some settings."""
+    from boltzhash.hashers import HASHERS, CorrSH
+
+    kind, arguments = SETTINGS[settings]
+    build = CorrSH.as_published if kind == "CorrSH.as_published" else HASHERS[kind]
+    hasher = build(bits, random_state=seed, **arguments)
+    return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
+
 
 @dataclass(frozen=True)
 class Run:
@@ -48,14 +77,12 @@ def measure(run: Run, device: str) -> dict[str, Any]:
     import torch
 
     import boltzhash
-    from boltzhash import CorrSH
     from boltzhash.datasets.vdsh import Split, load_mat
     from boltzhash.metrics import expected_precision
 
     path = Path(os.environ["BOLTZHASH_DATA"]) / f"{run.corpus}.tfidf.mat"
     data = load_mat(path)
-    make = CorrSH.as_published if run.settings == "published" else CorrSH
-    hasher = make(run.bits, random_state=run.seed, device=device)
+    hasher = make(run.settings, run.bits, run.seed, device)
     start = time.perf_counter()
     hasher.fit(data.train.tfidf)
     seconds = time.perf_counter() - start
@@ -70,7 +97,7 @@ def measure(run: Run, device: str) -> dict[str, Any]:
         "protocol": "label-free: last epoch, expected over ties, top 100, database = train",
         "test_precision": precision(data.test),
         "val_precision": precision(data.val),
-        "last_epoch": asdict(hasher.history_[-1]),
+        "last_epoch": asdict(hasher.history_[-1]) if hasattr(hasher, "history_") else None,
         "fit_seconds": round(seconds, 1),
         "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 3),
         "params": hasher.get_params(),
@@ -131,7 +158,7 @@ def table() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--settings", nargs="+", default=["published", "default"])
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["published", "default"])
     parser.add_argument("--corpora", nargs="+", default=["ng20", "reuters"])
     parser.add_argument("--bits", nargs="+", type=int, default=[32])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])

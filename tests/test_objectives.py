@@ -14,7 +14,7 @@ from torch import Tensor
 from boltzhash import objectives
 from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann, LowRankCovariance
 from boltzhash.hashers.corrsh import CorrSH
-from boltzhash.networks import InferenceNetwork, SparseLinear, SparseRows, WordDecoder, dropout
+from boltzhash.networks import SparseLinear, SparseRows, dropout
 from boltzhash.training import Batch, Terms
 
 N_WORDS = 7
@@ -213,70 +213,56 @@ def test_regularisers_by_hand() -> None:
 
 
 class Step:
-    """One step of CorrSH on a fixed batch, weights and seed; only β differs between calls.
+    """One step of CorrSH on a fixed batch, weights and seed; only β differs between calls."""
 
-    What the regulariser returned is kept, as the step itself got it.
-    """
-
-    def __init__(self, bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, bound: str) -> None:
         self.bound = bound
-        generator = torch.Generator().manual_seed(0)
         hasher = self._hasher((1.0, 1.0), 1.0)
-        self.encoder = InferenceNetwork(N_WORDS, 5, hasher._heads(), 0.2, generator).double()
-        self.decoder = WordDecoder(8, N_WORDS, generator).double()
-        name = {"printed": "regulariser_as_printed", "rearranged": "regulariser_rearranged"}[bound]
-        original = getattr(objectives, name)
-
-        def recorded(*arguments: Any) -> Tensor:
-            value: Tensor = original(*arguments)
-            self.regulariser = value
-            return value
-
-        monkeypatch.setattr(objectives, name, recorded)
+        self.model = hasher._build(N_WORDS, torch.Generator().manual_seed(0)).double()
 
     def _hasher(self, kl_weight: tuple[float, float], kl_ramp: float) -> CorrSH:
-        return CorrSH(
-            8, rank=2, n_components=3, bound=self.bound, kl_weight=kl_weight, kl_ramp=kl_ramp
-        )
+        settings: dict[str, Any] = {"rank": 2, "n_components": 3, "hidden_units": 5}
+        return CorrSH(8, **settings, bound=self.bound, kl_weight=kl_weight, kl_ramp=kl_ramp)
 
     def __call__(
         self, kl_weight: tuple[float, float], kl_ramp: float = 1.0, progress: float = 0.0
     ) -> Terms:
         rows = rows_of(MATRICES["every word"] + MATRICES["one row"])
         batch = Batch(rows, rows, progress, torch.Generator().manual_seed(1))
-        return self._hasher(kl_weight, kl_ramp)._step(self.encoder, self.decoder, batch)
+        return self._hasher(kl_weight, kl_ramp)._step(self.model, batch)
 
     def gradient(self, value: Tensor) -> Tensor:
-        parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
+        parameters = list(self.model.parameters())
         parts = torch.autograd.grad(value, parameters, retain_graph=True, materialize_grads=True)
         return torch.cat([part.flatten() for part in parts])
 
 
 @pytest.fixture(params=["printed", "rearranged"])
-def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Step:
-    return Step(request.param, monkeypatch)
+def step(request: pytest.FixtureRequest) -> Step:
+    return Step(request.param)
 
 
 def test_beta_multiplies_the_whole_regulariser(step: Step) -> None:
-    """loss(β) = −reconstruction − β · regulariser, every term of it, in value and in gradient.
+    """loss(β) = −reconstruction + β · KL, every term of it, in value and in gradient.
 
     A β on some terms only would leave energies without their counterpart in the printed form, and
     log Z would no longer cancel.
     """
-    without = step((0.0, 0.0))
-    loss, gradient = without.loss, step.gradient(without.loss)
-    torch.testing.assert_close(loss, -without.reconstruction)
+    without, whole = step((0.0, 0.0)), step((1.0, 1.0))
+    torch.testing.assert_close(without.loss, -without.reconstruction)
+    assert whole.kl.abs() > 1e-3  # far above the tolerance below: β is seen
+    start = step.gradient(without.loss)
+    slope = step.gradient(whole.loss) - start
+    assert slope.abs().max() > 1e-3
     for beta in (0.1, 0.5, 1.0, 3.0):
         terms = step((beta, beta))
-        regulariser = step.regulariser.mean()
-        assert regulariser.abs() > 1e-3  # far above the tolerance below: β is seen
-        assert torch.equal(terms.reconstruction, without.reconstruction)
-        torch.testing.assert_close(terms.kl, -regulariser, rtol=1e-14, atol=0)
-        torch.testing.assert_close(terms.loss, loss - beta * regulariser, rtol=1e-12, atol=1e-13)
-        slope = step.gradient(regulariser)
-        assert slope.abs().max() > 1e-3
+        torch.testing.assert_close(terms.reconstruction, without.reconstruction, rtol=1e-12, atol=0)
+        torch.testing.assert_close(terms.kl, whole.kl, rtol=1e-12, atol=0)
         torch.testing.assert_close(
-            step.gradient(terms.loss), gradient - beta * slope, rtol=1e-10, atol=1e-13
+            terms.loss, without.loss + beta * whole.kl, rtol=1e-12, atol=1e-13
+        )
+        torch.testing.assert_close(
+            step.gradient(terms.loss), start + beta * slope, rtol=1e-9, atol=1e-12
         )
 
 

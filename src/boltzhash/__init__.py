@@ -3,11 +3,42 @@
 from pathlib import Path
 
 from boltzhash.errors import ModelError
-from boltzhash.hashers import HASHERS, CorrSH, Hasher
+from boltzhash.hashers import (
+    BMSH,
+    GMSH,
+    HASHERS,
+    ITQ,
+    LSH,
+    NASH,
+    RBSH,
+    VDSH,
+    CorrSH,
+    Doc2hash,
+    Hasher,
+    SelfTaughtHashing,
+    SpectralHashing,
+    StackedRBM,
+)
 from boltzhash.persistence import read_model
 from boltzhash.version import __version__
 
-__all__ = ["CorrSH", "Hasher", "__version__", "load"]
+__all__ = [
+    "BMSH",
+    "GMSH",
+    "ITQ",
+    "LSH",
+    "NASH",
+    "RBSH",
+    "VDSH",
+    "CorrSH",
+    "Doc2hash",
+    "Hasher",
+    "SelfTaughtHashing",
+    "SpectralHashing",
+    "StackedRBM",
+    "__version__",
+    "load",
+]
 
 
 def load(folder: str | Path) -> Hasher:

@@ -15,10 +15,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.version import __version__
+
+if TYPE_CHECKING:
+    from boltzhash.hashers import Hasher
 
 OK, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = 0, 2, 3, 4, 5, 130
 ENCODE_BLOCK = 1024
@@ -78,6 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_encode(commands)
     _add_search(commands)
     _add_explain(commands)
+    _add_methods(commands)
     _add_demo(commands)
     return parser
 
@@ -97,7 +101,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="train as the paper did (100 epochs) instead of with our defaults",
+        help="train CorrSH as its paper did (100 epochs) instead of with our defaults",
     )
     parser.add_argument(
         "--epochs", type=int, help="passes over the corpus (25, more if it is small)"
@@ -173,6 +177,16 @@ def _add_explain(commands: Any) -> None:
     parser.set_defaults(run=_explain)
 
 
+def _add_methods(commands: Any) -> None:
+    parser = commands.add_parser(
+        "methods",
+        help="list the hashing methods",
+        description="For each method of fit --method: what it does, its paper, what fitting needs.",
+    )
+    _add_json(parser)
+    parser.set_defaults(run=_methods)
+
+
 def _add_demo(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
@@ -209,22 +223,9 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from boltzhash.hashers import CorrSH
     from boltzhash.persistence import check_output
 
-    chosen = {
-        "epochs": options.epochs,
-        "rank": _rank(options.rank),
-        "learning_rate": options.learning_rate,
-        "max_words": options.max_words,
-    }
-    settings = {name: value for name, value in chosen.items() if value is not None}
-    if options.language is not None:
-        settings["language"] = None if options.language == "none" else options.language
-    make = CorrSH.as_published if options.published else CorrSH
-    hasher = make(
-        options.bits, random_state=options.seed, device=options.device, verbose=True, **settings
-    )
+    hasher = _chosen_hasher(options)
     output = Path(options.output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     check_output(output.resolve(), "boltzhash model")
@@ -237,27 +238,78 @@ def _fit(options: argparse.Namespace) -> int:
         raise
     hasher.save(output)
     shutil.rmtree(checkpoint, ignore_errors=True)
-    last = hasher.history_[-1]
     report = {
         "model": str(output),
+        "method": type(hasher).__name__,
         "bits": hasher.n_bits,
         "words": hasher.n_features_in_,
-        "epochs": last.epoch,
-        "reconstruction": last.reconstruction,
-        "kl": last.kl,
-        "distinct_codes": last.distinct_codes,
-        "bit_balance": last.bit_balance,
         "seconds": round(time.monotonic() - start, 1),
     }
+    history = getattr(hasher, "history_", None)
+    if history:
+        last = {**vars(history[-1])}
+        report |= {"epochs": last.pop("epoch"), **last}
     if options.json:
         print(json.dumps(report))
-    else:
+        return OK
+    print(
+        f"wrote {output}: {report['method']}, {report['bits']} bits, {report['words']} words, "
+        f"{report['seconds']} s"
+    )
+    if history:
         print(
-            f"wrote {output}: {hasher.n_bits} bits, {hasher.n_features_in_} words, {last.epoch} "
-            f"epochs in {report['seconds']} s\n"
-            f"reconstruction {last.reconstruction:.1f} and KL {last.kl:.1f} nats a document, "
-            f"{last.distinct_codes} distinct codes, bit balance {last.bit_balance:.2f}"
+            f"{report['epochs']} epochs: reconstruction {report['reconstruction']:.1f} and KL "
+            f"{report['kl']:.1f} nats a document, {report['distinct_codes']} distinct codes, "
+            f"bit balance {report['bit_balance']:.2f}"
         )
+    return OK
+
+
+def _chosen_hasher(options: argparse.Namespace) -> Hasher:
+    """The hasher that the command line asks for; an option it does not have is named."""
+    from boltzhash.hashers import HASHERS, CorrSH
+
+    if options.method not in HASHERS:
+        raise ValueError(f"--method must be one of {', '.join(HASHERS)}, got {options.method!r}")
+    kind = HASHERS[options.method]
+    if options.published and kind is not CorrSH:
+        raise ValueError(f"--published is for CorrSH, got --method {options.method}")
+    chosen = {
+        "epochs": options.epochs,
+        "rank": _rank(options.rank),
+        "learning_rate": options.learning_rate,
+        "max_words": options.max_words,
+    }
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    for name in settings:
+        if name not in kind._get_param_names():
+            raise ValueError(f"--{name.replace('_', '-')} is no argument of {options.method}")
+    if options.language is not None:
+        settings["language"] = None if options.language == "none" else options.language
+    for name, value in {"device": options.device, "verbose": True}.items():
+        if name in kind._get_param_names():
+            settings[name] = value
+    make = CorrSH.as_published if options.published else kind
+    return make(options.bits, random_state=options.seed, **settings)
+
+
+def _methods(options: argparse.Namespace) -> int:
+    from boltzhash.hashers import HASHERS
+
+    for name, kind in HASHERS.items():
+        needs = "torch" if kind.needs_torch else None
+        if options.json:
+            row = {
+                "method": name,
+                "summary": kind.summary(),
+                "reference": kind.reference(),
+                "fit_needs": needs,
+            }
+            print(json.dumps(row, ensure_ascii=False))
+        else:
+            print(f"{name:<18} {kind.summary()}")
+            print(f"{'':<18} {kind.reference()}")
+            print(f"{'':<18} fit needs {needs or 'nothing more'}")
     return OK
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -104,6 +104,19 @@ class InferenceNetwork(nn.Module):
         h = dropout(self.hidden1(x).relu(), self.dropout_rate, generator)
         h = dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
         return {name: head(h) for name, head in self.heads.items()}
+
+
+class Autoencoder(nn.Module):
+    """All that is trained together: the network, the decoder and, where they learn, other parts."""
+
+    def __init__(
+        self, encoder: InferenceNetwork, decoder: WordDecoder, parts: dict[str, Any]
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.parts = parts
+        self.learned = nn.ModuleDict({k: v for k, v in parts.items() if isinstance(v, nn.Module)})
 
 
 class WordDecoder(Linear):

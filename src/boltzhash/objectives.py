@@ -5,10 +5,12 @@ All are per document, in nats, and to be maximised unless they are called a dive
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
-from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann
+from boltzhash.distributions import BernoulliMixture, Boltzmann
 from boltzhash.networks import SparseRows
 
 
@@ -29,22 +31,39 @@ def word_log_likelihood(word_logits: Tensor, target: SparseRows) -> Tensor:
     return seen - weight * log_normalizer
 
 
+class Prior(Protocol):
+    """p(s), of which the bound needs only this."""
+
+    def log_prob(self, s: Tensor) -> Tensor: ...
+
+
+def printed_at_s(posterior: Boltzmann, prior: Prior, s: Tensor) -> Tensor:
+    """log p(s) + E(s): half of what the printed bound adds to log p(x | s); s is drawn apart."""
+    return prior.log_prob(s) - posterior.log_weight(s)
+
+
+def printed_at_s_tilde(posterior: Boltzmann, mixture: BernoulliMixture, s_tilde: Tensor) -> Tensor:
+    """−log h_k(s̃) − E(s̃): the other half; s̃ comes from one of the components of h_k."""
+    return posterior.log_weight(s_tilde) - mixture.log_prob(s_tilde)
+
+
 def regulariser_as_printed(
-    posterior: Boltzmann, mixture: BernoulliMixture, prior: Bernoulli, s: Tensor, s_tilde: Tensor
+    posterior: Boltzmann, mixture: BernoulliMixture, prior: Prior, s: Tensor, s_tilde: Tensor
 ) -> Tensor:
-    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24).
+    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24)."""
+    return printed_at_s(posterior, prior, s) + printed_at_s_tilde(posterior, mixture, s_tilde)
 
-    s is drawn apart; s̃ comes from one of the components of h_k.
+
+def ranking_hinge(s: Tensor, nearer: Tensor, farther: Tensor, margin: float = 1.0) -> Tensor:
+    """max(0, margin − (‖s − farther‖² − ‖s − nearer‖²)): RBSH's pairwise loss, to be minimised.
+
+    On codes the squares are Hamming distances; the straight-through gradient passes through them.
     """
-    return (
-        prior.log_prob(s)
-        - posterior.log_weight(s)
-        - mixture.log_prob(s_tilde)
-        + posterior.log_weight(s_tilde)
-    )
+    apart = (s - farther).square().sum(-1) - (s - nearer).square().sum(-1)
+    return (margin - apart).relu()
 
 
-def regulariser_rearranged(mixture: BernoulliMixture, prior: Bernoulli, s_tilde: Tensor) -> Tensor:
+def regulariser_rearranged(mixture: BernoulliMixture, prior: Prior, s_tilde: Tensor) -> Tensor:
     """log p(s̃) − log h_k(s̃): a one-sample −KL(h_k ‖ p).
 
     s and s̃ have the same law, so E log p(s) = E log p(s̃) and the two energies of the printed form

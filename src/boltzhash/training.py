@@ -33,6 +33,10 @@ class Batch(NamedTuple):
     targets: SparseRows
     progress: float  # share of the epochs that are over
     generator: torch.Generator
+    companions: tuple[SparseRows, ...] = ()  # further rows that belong to each document
+
+
+Companions = Callable[[np.random.Generator], list[sparse.csr_matrix]]
 
 
 class Terms(NamedTuple):
@@ -139,10 +143,12 @@ def train(
     checkpoint: Path | None = None,
     fingerprint: str = "",
     on_epoch: Callable[[EpochRecord], None],
+    companions: Companions | None = None,
 ) -> None:
     """Minimise ``step(batch).loss`` over the model's parameters with Adam.
 
     ``on_epoch`` gets the record of every finished epoch, those of a resumed run included.
+    ``companions`` draws further matrices for an epoch, whose rows go with those of ``inputs``.
     With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
     ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
     """
@@ -165,39 +171,40 @@ def train(
         disable=None if verbose else True,
     ) as bar:
         for epoch in range(len(history), schedule.epochs):
-            record = _epoch(model, step, optimizer, inputs, targets, schedule, seed, device, epoch)
+            rng = np.random.default_rng([seed, epoch + 1])
+            order = rng.permutation(inputs.shape[0])
+            matrices = [inputs, targets, *(companions(rng) if companions is not None else [])]
+            batches = minibatches(matrices, schedule.batch_size, order, device)
+            generator = generator_for(seed, epoch + 1, device)
+            record = _epoch(step, optimizer, batches, schedule, generator, len(order), epoch)
             history.append(record)
             bar.update()
             bar.set_postfix(nats=f"{-record.reconstruction:.1f}", codes=record.distinct_codes)
             on_epoch(record)
             due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
-            if checkpoint is not None and (due or checkpoint.exists()):
+            last = epoch + 1 == schedule.epochs
+            if checkpoint is not None and (due or (last and checkpoint.exists())):
                 _save(checkpoint, fingerprint, model, optimizer, history)
                 saved_at = time.monotonic()
 
 
 def _epoch(
-    model: nn.Module,
     step: Callable[[Batch], Terms],
     optimizer: torch.optim.Adam,
-    inputs: sparse.csr_matrix,
-    targets: sparse.csr_matrix,
+    batches: Iterator[list[SparseRows]],
     schedule: Schedule,
-    seed: int,
-    device: torch.device,
+    generator: torch.Generator,
+    n: int,
     epoch: int,
 ) -> EpochRecord:
-    n = inputs.shape[0]
-    generator = generator_for(seed, epoch + 1, device)
-    order = np.random.default_rng([seed, epoch + 1]).permutation(n)
     steps_per_epoch = math.ceil(n / schedule.batch_size)
-    sums = torch.zeros(2, device=device)
+    sums = torch.zeros(2, device=generator.device)
     bits = []
-    batches = minibatches([inputs, targets], schedule.batch_size, order, device)
-    for number, (x, t) in enumerate(batches):
+    for number, (x, t, *companions) in enumerate(batches):
         for group in optimizer.param_groups:
             group["lr"] = schedule.rate(epoch * steps_per_epoch + number, steps_per_epoch)
-        terms = step(Batch(x, t, epoch / schedule.epochs, generator))
+        progress = epoch / schedule.epochs
+        terms = step(Batch(x, t, progress, generator, tuple(companions)))
         optimizer.zero_grad(set_to_none=True)
         terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         optimizer.step()

@@ -11,14 +11,26 @@ from boltzhash.distributions.boltzmann import (
     Covariance,
     LowRankCovariance,
 )
+from boltzhash.distributions.gaussian import Gaussian
 from boltzhash.distributions.mixture import BernoulliMixture
+from boltzhash.distributions.priors import (
+    BernoulliMixturePrior,
+    FairBits,
+    GaussianMixturePrior,
+    MixturePrior,
+)
 
 __all__ = [
     "Bernoulli",
     "BernoulliMixture",
+    "BernoulliMixturePrior",
     "Boltzmann",
     "CholeskyCovariance",
     "Covariance",
+    "FairBits",
+    "Gaussian",
+    "GaussianMixturePrior",
     "LowRankCovariance",
+    "MixturePrior",
     "enumerate_codes",
 ]

@@ -48,12 +48,16 @@ class BernoulliMixture:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """s̃: choose one component for each element of the batch, then draw its bits (app. A.3)."""
+        return Bernoulli(self.choose(generator)).sample(generator)
+
+    def choose(self, generator: torch.Generator | None = None) -> Tensor:
+        """The logits r^(c) of one component for each element of the batch."""
         batch = self.logits.shape[1:-1]
         component = torch.randint(
             self.n_components, batch, generator=generator, device=self.logits.device
         )
         index = component.unsqueeze(-1).unsqueeze(0).expand(1, *self.logits.shape[1:])
-        return Bernoulli(self.logits.gather(0, index).squeeze(0)).sample(generator)
+        return self.logits.gather(0, index).squeeze(0)
 
     def enumerate_support(self) -> Tensor:
         return enumerate_codes(self.logits.shape[-1]).to(self.logits)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     Subclasses take the text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``
     and ``max_df`` of :class:`boltzhash.text.TfIdf`, which count when texts are given and not a matrix.
     """
+
+    needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
 
     n_bits: int
     language: str | None
@@ -128,6 +131,17 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
             arrays["tfidf.idf"] = self.tfidf_.idf_
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
         return arrays
+
+    @classmethod
+    def summary(cls) -> str:
+        """What the method does, in a line: the first of its docstring."""
+        return (inspect.getdoc(cls) or "").splitlines()[0]
+
+    @classmethod
+    def reference(cls) -> str:
+        """The paper it comes from, as its docstring cites it."""
+        _, _, cited = (inspect.getdoc(cls) or "").partition("References\n----------\n")
+        return " ".join(cited.partition("\n\n")[0].split())
 
     @classmethod
     def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:

@@ -6,22 +6,23 @@ docs/models/corrsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from boltzhash.hashers.arguments import check_choice, check_integer, check_number
-from boltzhash.hashers.deep import DeepHasher, ramp
+from boltzhash.hashers.deep import DeepHasher
+from boltzhash.hashers.ranking import weak_triplets
 from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from boltzhash.distributions import Boltzmann
-    from boltzhash.networks import InferenceNetwork, WordDecoder
-    from boltzhash.training import Batch, Terms
+    from boltzhash.networks import Autoencoder, SparseRows
+    from boltzhash.training import Batch, Companions, Terms
 
 
 class CorrSH(DeepHasher):
@@ -39,45 +40,22 @@ class CorrSH(DeepHasher):
     bound : {"rearranged", "printed"}, default="rearranged"
         The lower bound without or with its two energy terms. Equal in expectation; the printed
         one has more variance.
-    target : {"tfidf", "words"}, default="tfidf"
-        What the decoder reconstructs: words weighted by their tf-idf (scaled to sum to the number of
-        different words), or each different word once, as published.
-    input_length : float or None, default=16
-        Length to which every tf-idf row is scaled before the network; None leaves rows as they are.
-    kl_weight : (float, float), default=(1.0, 0.1)
-        First and last value of β, the weight of log h_k, log p(s) and both energies alike. Published
-        codes start at 0 and rise; starting high keeps bits from saturating before they mean anything.
-    kl_ramp : float, default=0.5
-        Share of the epochs over which β goes linearly from its first to its last value.
-    decoder_noise : (float, float), default=(0.5, 0.5)
-        Standard deviation of the noise added to the code in front of the decoder, first and last epoch.
-    hidden_units : int, default=500
-    dropout : float, default=0.2
-        Share of the hidden units left out at random while training.
-    epochs : int or None, default=None
-        None means 25, or more where the corpus is so small that these would not be 1,000 steps.
-    batch_size : int, default=200
-    learning_rate : float, default=5e-3
-        Of Adam, at its highest.
-    learning_rate_decay : {"cosine", "steps"}, default="cosine"
-        Up over the first epoch and down to 0 along half a cosine, or × .96 every 10,000 steps as
-        published.
-    unigram_start : bool, default=True
-        Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
-        are not spent on learning that; False starts it at random, as published.
-    language, stop_words, token_pattern, max_words, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
-    random_state : int, RandomState or None, default=0
-        Same seed, same machine, same codes. None draws a new seed.
-    device : str, default="auto"
-        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
-    verbose : bool, default=False
-        Show a progress bar while fitting, on a terminal.
+    gradient : str, default="straight-through"
+        How the gradient gets through a sampled bit: a name in ``boltzhash.gradients.ESTIMATORS``.
+    prior_groups : int, default=0
+        0 for fair bits; otherwise the number of components of a learned Bernoulli-mixture prior, as
+        in :class:`BMSH`.
+    ranking : float, default=0.0
+        Weight of :class:`RBSH`'s ranking loss; 0 for none.
+    **training
+        The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
+        hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
+        language, stop_words, token_pattern, max_words, max_df, random_state, device, verbose.
 
     Attributes
     ----------
     weights_ : dict of float32 arrays
-        The inference network and the decoder.
+        The inference network, the decoder and what else was learned.
     history_ : list of EpochRecord
         Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
     tfidf_ : TfIdf or None
@@ -104,51 +82,18 @@ class CorrSH(DeepHasher):
         rank: int | str = 10,
         n_components: int = 10,
         bound: str = "rearranged",
-        target: str = "tfidf",
-        input_length: float | None = 16.0,
-        kl_weight: tuple[float, float] = (1.0, 0.1),
-        kl_ramp: float = 0.5,
-        decoder_noise: tuple[float, float] = (0.5, 0.5),
-        hidden_units: int = 500,
-        dropout: float = 0.2,
-        epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 5e-3,
-        learning_rate_decay: str = "cosine",
-        unigram_start: bool = True,
-        language: str | None = "english",
-        stop_words: Iterable[str] | None = None,
-        token_pattern: str | None = None,
-        max_words: int = 10_000,
-        max_df: float = 0.5,
-        random_state: Any = 0,
-        device: str = "auto",
-        verbose: bool = False,
+        gradient: str = "straight-through",
+        prior_groups: int = 0,
+        ranking: float = 0.0,
+        **training: Any,
     ) -> None:
-        self.n_bits = n_bits
+        super().__init__(n_bits, **training)
         self.rank = rank
         self.n_components = n_components
         self.bound = bound
-        self.target = target
-        self.input_length = input_length
-        self.kl_weight = kl_weight
-        self.kl_ramp = kl_ramp
-        self.decoder_noise = decoder_noise
-        self.hidden_units = hidden_units
-        self.dropout = dropout
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_decay = learning_rate_decay
-        self.unigram_start = unigram_start
-        self.language = language
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.max_words = max_words
-        self.max_df = max_df
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+        self.gradient = gradient
+        self.prior_groups = prior_groups
+        self.ranking = ranking
 
     @classmethod
     def as_published(
@@ -189,30 +134,62 @@ class CorrSH(DeepHasher):
         blocks = [self._posterior(rows) for rows in self._blocks(X)]
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
 
-    def _step(self, encoder: InferenceNetwork, decoder: WordDecoder, batch: Batch) -> Terms:
+    def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """One batch of the bound L̃_k, eq. 24, to be minimised with its sign turned."""
-        import torch
-
         from boltzhash import objectives
-        from boltzhash.distributions import Bernoulli
         from boltzhash.training import Terms
 
-        posterior = self._boltzmann(encoder(batch.inputs, batch.generator))
-        prior = Bernoulli(torch.zeros_like(posterior.location))
-        s = posterior.sample(batch.generator)
+        posterior = self._boltzmann(model.encoder(batch.inputs, batch.generator))
+        estimate, prior = model.parts["gradient"], model.parts["prior"]
         mixture = posterior.sample_mixture(self.n_components, batch.generator)
-        s_tilde = mixture.sample(batch.generator)
+        beta = self._beta(batch)
 
-        noise = torch.empty_like(s).normal_(generator=batch.generator)
-        word_logits = decoder(s + ramp(self.decoder_noise, batch.progress) * noise)
-        reconstruction = objectives.word_log_likelihood(word_logits, batch.targets)
-        if self.bound == "printed":
-            regulariser = objectives.regulariser_as_printed(posterior, mixture, prior, s, s_tilde)
-        else:
-            regulariser = objectives.regulariser_rearranged(mixture, prior, s_tilde)
-        beta = ramp(self.kl_weight, batch.progress / self.kl_ramp)
-        loss = -(reconstruction + beta * regulariser).mean()
-        return Terms(loss, reconstruction.mean(), -regulariser.mean(), posterior.location > 0)
+        def at_s(s: Tensor) -> Tensor:
+            if self.bound == "printed":
+                return objectives.printed_at_s(posterior, prior, s)
+            return s.new_zeros(s.shape[:-1])
+
+        def at_s_tilde(s_tilde: Tensor) -> Tensor:
+            if self.bound == "printed":
+                return objectives.printed_at_s_tilde(posterior, mixture, s_tilde)
+            return objectives.regulariser_rearranged(mixture, prior, s_tilde)
+
+        where = (batch.generator, batch.progress)
+        r = posterior.sample_logits(1, batch.generator).squeeze(0)
+        noise = self._noise(r, batch)
+
+        def reconstruct(s: Tensor) -> Tensor:
+            return self._log_likelihood(model, s + noise, batch) + beta * at_s(s)
+
+        first, s = estimate(r, reconstruct, *where)
+        second, _ = estimate(mixture.choose(batch.generator), at_s_tilde, *where)
+        loss = -(first + beta * second).mean()
+        if self.ranking:
+            nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
+            loss = loss + self.ranking * objectives.ranking_hinge(s, nearer, farther).mean()
+        at_sample = at_s(s).detach()
+        reconstruction = (first.detach() - beta * at_sample).mean()
+        kl = -(at_sample + second.detach()).mean()
+        return Terms(loss, reconstruction, kl, posterior.location > 0)
+
+    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+        from boltzhash.distributions import BernoulliMixturePrior, FairBits
+        from boltzhash.gradients import make_estimator
+
+        prior = (
+            BernoulliMixturePrior(self.prior_groups, self.n_bits, generator)
+            if self.prior_groups
+            else FairBits()
+        )
+        return {"prior": prior, "gradient": make_estimator(self.gradient, self.n_bits, generator)}
+
+    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
+        return weak_triplets(matrix, self._network_input) if self.ranking else None
+
+    def _codes_of(self, model: Autoencoder, rows: SparseRows, batch: Batch) -> Tensor:
+        """Sampled codes of other documents, for the ranking loss."""
+        posterior = self._boltzmann(model.encoder(rows, batch.generator))
+        return posterior.sample(batch.generator)
 
     def _boltzmann(self, outputs: dict[str, torch.Tensor]) -> Boltzmann:
         """Network outputs → posterior: std = softplus, U = tanh / v as in the authors' code."""
@@ -263,14 +240,12 @@ class CorrSH(DeepHasher):
 
     def _check_params(self) -> None:
         super()._check_params()
+        from boltzhash.gradients import ESTIMATORS
+
         if self.rank != "full":
             check_integer("rank", self.rank, 0, 'an integer of 0 or more, or "full"')
         check_integer("n_components", self.n_components, 1, "a positive integer")
         check_choice("bound", self.bound, ("rearranged", "printed"))
-        check_number("kl_ramp", self.kl_ramp, above=0)
-        for name in ("kl_weight", "decoder_noise"):
-            pair = getattr(self, name)
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
-            for value in pair:
-                check_number(name, value, at_least=0)
+        check_choice("gradient", self.gradient, tuple(ESTIMATORS))
+        check_integer("prior_groups", self.prior_groups, 0, "an integer of 0 or more")
+        check_number("ranking", self.ranking, at_least=0)

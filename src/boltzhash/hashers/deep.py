@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import shutil
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows
 
 if TYPE_CHECKING:
-    from boltzhash.networks import InferenceNetwork, WordDecoder
-    from boltzhash.training import Batch, EpochRecord, Terms
+    import torch
+
+    from boltzhash.networks import Autoencoder
+    from boltzhash.training import Batch, Companions, EpochRecord, Terms
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
@@ -63,32 +66,162 @@ class DeepHasher(Hasher):
     """A variational autoencoder over words: tf-idf → posterior over codes → words.
 
     A subclass says which parameters its posterior has (``_heads``), and what one step of training
-    minimises (``_step``), composed from the parts in ``distributions`` and ``objectives``.
-    The head "location" decides the bits.
+    minimises (``_step``), composed from the parts in ``distributions``, ``gradients`` and
+    ``objectives``. The head "location" decides the bits.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length m of the code, a multiple of 8.
+    target : {"tfidf", "words"}, default="tfidf"
+        What the decoder reconstructs: words weighted by their tf-idf (scaled to sum to the number of
+        different words), or each different word once, as published.
+    input_length : float or None, default=16
+        Length to which every tf-idf row is scaled before the network; None leaves rows as they are.
+    kl_weight : (float, float), default=(1.0, 0.1)
+        First and last value of β, the weight of all that is not reconstruction. Published codes start
+        at 0 and rise; starting high keeps bits from saturating before they mean anything.
+    kl_ramp : float, default=0.5
+        Share of the epochs over which β goes linearly from its first to its last value.
+    decoder_noise : (float, float), default=(0.5, 0.5)
+        Standard deviation of the noise added to the code before the decoder, first and last epoch.
+    hidden_units : int, default=500
+    dropout : float, default=0.2
+        Share of the hidden units left out at random while training.
+    epochs : int or None, default=None
+        None means 25, or more where the corpus is so small that these would not be 1,000 steps.
+    batch_size : int, default=200
+    learning_rate : float, default=5e-3
+        Of Adam, at its highest.
+    learning_rate_decay : {"cosine", "steps"}, default="cosine"
+        Up over the first epoch and down to 0 along half a cosine, or × .96 every 10,000 steps as
+        published.
+    unigram_start : bool, default=True
+        Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
+        are not spent on learning that; False starts it at random, as published.
+    language, stop_words, token_pattern, max_words, max_df
+        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+    random_state : int, RandomState or None, default=0
+        Same seed, same machine, same codes. None draws a new seed.
+    device : str, default="auto"
+        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
+    verbose : bool, default=False
+        Show a progress bar while fitting, on a terminal.
+
+    Attributes
+    ----------
+    weights_ : dict of float32 arrays
+        The inference network, the decoder and what else was learned.
+    history_ : list of EpochRecord
+        Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
+    tfidf_ : TfIdf or None
+        Vocabulary and weights, None when fitted on a matrix.
+    n_features_in_ : int
     """
 
-    target: str
-    input_length: float | None
-    hidden_units: int
-    dropout: float
-    epochs: int | None
-    batch_size: int
-    learning_rate: float
-    learning_rate_decay: str
-    unigram_start: bool
-    random_state: Any
-    device: str
-    verbose: bool
+    needs_torch: ClassVar[bool] = True
+
     weights_: Arrays
     history_: list[EpochRecord]
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        target: str = "tfidf",
+        input_length: float | None = 16.0,
+        kl_weight: tuple[float, float] = (1.0, 0.1),
+        kl_ramp: float = 0.5,
+        decoder_noise: tuple[float, float] = (0.5, 0.5),
+        hidden_units: int = 500,
+        dropout: float = 0.2,
+        epochs: int | None = None,
+        batch_size: int = 200,
+        learning_rate: float = 5e-3,
+        learning_rate_decay: str = "cosine",
+        unigram_start: bool = True,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_bits = n_bits
+        self.target = target
+        self.input_length = input_length
+        self.kl_weight = kl_weight
+        self.kl_ramp = kl_ramp
+        self.decoder_noise = decoder_noise
+        self.hidden_units = hidden_units
+        self.dropout = dropout
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_decay = learning_rate_decay
+        self.unigram_start = unigram_start
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.max_df = max_df
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Arguments of this class and of the deep hashers it builds on.
+
+        scikit-learn reads them from one signature; a subclass here names its own and passes the rest
+        on, so that the training recipe is written once.
+        """
+        names: set[str] = set()
+        for ancestor in cls.__mro__:
+            if issubclass(ancestor, DeepHasher):
+                parameters = inspect.signature(ancestor.__init__).parameters.values()
+                names.update(p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
+        return sorted(names - {"self"})
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:
         """Name and size of each output of the inference network."""
 
     @abstractmethod
-    def _step(self, encoder: InferenceNetwork, decoder: WordDecoder, batch: Batch) -> Terms:
+    def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """The terms of one batch; ``loss`` is minimised."""
+
+    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+        """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
+        return {}
+
+    def _finish(self, matrix: sparse.csr_matrix) -> None:
+        """What is still to be learned when the weights are there, from the training documents."""
+        return
+
+    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
+        """Draws the documents to compare each document with, where a method does."""
+        return None
+
+    def _noise(self, like: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
+        import torch
+
+        noise = torch.empty_like(like).normal_(generator=batch.generator)
+        return ramp(self.decoder_noise, batch.progress) * noise
+
+    def _log_likelihood(
+        self, model: Autoencoder, noisy_code: torch.Tensor, batch: Batch
+    ) -> torch.Tensor:
+        """log p(x | code), the reconstruction."""
+        from boltzhash.objectives import word_log_likelihood
+
+        return word_log_likelihood(model.decoder(noisy_code), batch.targets)
+
+    def _beta(self, batch: Batch) -> float:
+        return ramp(self.kl_weight, batch.progress / self.kl_ramp)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
@@ -128,9 +261,6 @@ class DeepHasher(Hasher):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        import torch
-
-        from boltzhash.networks import InferenceNetwork, WordDecoder
         from boltzhash.training import Schedule, choose_device, generator_for, train
 
         matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
@@ -138,24 +268,22 @@ class DeepHasher(Hasher):
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         weights_generator = generator_for(seed, 0)
-        encoder = InferenceNetwork(
-            matrix.shape[1], self.hidden_units, self._heads(), self.dropout, weights_generator
-        )
-        decoder = WordDecoder(self.n_bits, matrix.shape[1], weights_generator)
+        model = self._build(matrix.shape[1], weights_generator)
         if self.unigram_start:
-            decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
+            model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
         self.history_ = []
 
         def after_epoch(record: EpochRecord) -> None:
             self.history_.append(record)
             if on_epoch is not None:
-                self._take_weights(encoder, decoder)
+                self._take_weights(model)
+                self._finish(matrix)
                 on_epoch(self)
 
         try:
             train(
-                torch.nn.ModuleDict({"encoder": encoder, "decoder": decoder}),
-                lambda batch: self._step(encoder, decoder, batch),
+                model,
+                lambda batch: self._step(model, batch),
                 inputs,
                 targets,
                 Schedule(
@@ -170,16 +298,31 @@ class DeepHasher(Hasher):
                 checkpoint=checkpoint,
                 fingerprint=self._fingerprint(matrix, seed),
                 on_epoch=after_epoch,
+                companions=self._companions(matrix),
             )
-            self._take_weights(encoder, decoder)
+            self._take_weights(model)
+            self._finish(matrix)
             self._check_learned(targets)
         except TrainingError:
             if checkpoint is not None:  # going on from there would fail again
                 shutil.rmtree(checkpoint, ignore_errors=True)
             raise
 
-    def _take_weights(self, encoder: InferenceNetwork, decoder: WordDecoder) -> None:
-        learned = {**encoder.state_dict(), **decoder.state_dict(prefix="decoder.")}
+    def _build(self, n_words: int, generator: torch.Generator) -> Autoencoder:
+        from boltzhash.networks import Autoencoder, InferenceNetwork, WordDecoder
+
+        encoder = InferenceNetwork(
+            n_words, self.hidden_units, self._heads(), self.dropout, generator
+        )
+        decoder = WordDecoder(self.n_bits, n_words, generator)
+        return Autoencoder(encoder, decoder, self._parts(generator))
+
+    def _take_weights(self, model: Autoencoder) -> None:
+        learned = {
+            **model.encoder.state_dict(),
+            **model.decoder.state_dict(prefix="decoder."),
+            **model.learned.state_dict(prefix="parts."),
+        }
         self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
 
     def _network_input(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -234,7 +377,7 @@ class DeepHasher(Hasher):
         self._float64 = {
             name: array.astype(np.float64)
             for name, array in arrays.items()
-            if not name.startswith("decoder.")
+            if not name.startswith(("decoder.", "parts."))
         }
 
     def _collapse_advice(self) -> str:
@@ -270,3 +413,10 @@ class DeepHasher(Hasher):
             check_number("input_length", self.input_length, above=0)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
+        check_number("kl_ramp", self.kl_ramp, above=0)
+        for name in ("kl_weight", "decoder_noise"):
+            pair = getattr(self, name)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
+            for value in pair:
+                check_number(name, value, at_least=0)

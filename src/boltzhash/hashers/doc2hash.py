@@ -1,0 +1,43 @@
+"""Doc2hash: independent bits through the Gumbel-softmax relaxation (Zhang and Zhu, 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boltzhash.hashers.nash import NASH
+
+
+class Doc2hash(NASH):
+    """NASH's model with another gradient: discrete bits relaxed by Gumbel-softmax.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8.
+    gradient : str, default="gumbel-softmax"
+        How the gradient gets through a sampled bit: a name in ``boltzhash.gradients.ESTIMATORS``.
+    **training
+        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`; the decoder reads the code without
+        noise unless ``decoder_noise`` says otherwise.
+
+    References
+    ----------
+    Zhang and Zhu (2019). Doc2hash: Learning Discrete Latent Variables for Documents Retrieval. NAACL.
+
+    Examples
+    --------
+    >>> from boltzhash import Doc2hash
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> Doc2hash(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        gradient: str = "gumbel-softmax",
+        decoder_noise: tuple[float, float] = (0.0, 0.0),
+        **training: Any,
+    ) -> None:
+        super().__init__(n_bits, gradient=gradient, decoder_noise=decoder_noise, **training)

@@ -1,0 +1,110 @@
+"""NASH: independent bits trained end to end (Shen et al., 2018)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boltzhash.hashers.arguments import check_choice
+from boltzhash.hashers.deep import DeepHasher
+from boltzhash.inference import Floats, head, logistic_normal_mean
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from boltzhash.distributions import Bernoulli
+    from boltzhash.networks import Autoencoder, SparseRows
+    from boltzhash.training import Batch, Terms
+
+
+class NASH(DeepHasher):
+    """Hash documents with a variational autoencoder whose bits are independent.
+
+    Posterior: Bernoulli(σ(g(x))). Prior: fair bits, so that the KL has a closed form. The decoder reads
+    the code with Gaussian noise whose size depends on the document.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8.
+    gradient : str, default="straight-through"
+        How the gradient gets through a sampled bit: a name in ``boltzhash.gradients.ESTIMATORS``.
+    **training
+        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. ``decoder_noise`` is the largest
+        deviation that a document can choose.
+
+    References
+    ----------
+    Shen, Su, Chapfuwa, Wang, Wang, Carin and Henao (2018). NASH: Toward End-to-End Neural Architecture
+    for Generative Semantic Hashing. ACL.
+
+    Examples
+    --------
+    >>> from boltzhash import NASH
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> NASH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self, n_bits: int = 64, *, gradient: str = "straight-through", **training: Any
+    ) -> None:
+        super().__init__(n_bits, **training)
+        self.gradient = gradient
+
+    def bit_probabilities(self, X: Any) -> Floats:
+        """P(bit on) of each document: σ(g(x))."""
+        logits = [head(self._hidden(rows), self._float64, "location") for rows in self._blocks(X)]
+        return np.concatenate([logistic_normal_mean(part, np.zeros_like(part)) for part in logits])
+
+    def _heads(self) -> dict[str, int]:
+        return {"location": self.n_bits, "noise": self.n_bits}
+
+    def _step(self, model: Autoencoder, batch: Batch) -> Terms:
+        """ELBO with one sample of s and the KL in closed form."""
+        from boltzhash.distributions import Bernoulli
+        from boltzhash.training import Terms
+
+        outputs = model.encoder(batch.inputs, batch.generator)
+        posterior = Bernoulli(outputs["location"])
+        noise = outputs["noise"].sigmoid() * self._noise(posterior.logits, batch)
+        reconstruction, s = model.parts["gradient"](
+            posterior.logits,
+            lambda s: self._log_likelihood(model, s + noise, batch),
+            batch.generator,
+            batch.progress,
+        )
+        kl = self._divergence(model, posterior, outputs)
+        loss = -(reconstruction - self._beta(batch) * kl).mean() + self._further(model, s, batch)
+        return Terms(loss, reconstruction.mean(), kl.mean(), posterior.logits > 0)
+
+    def _divergence(
+        self, model: Autoencoder, posterior: Bernoulli, outputs: dict[str, Tensor]
+    ) -> Tensor:
+        """KL(q(s | x) ‖ p(s)), p fair bits."""
+        from boltzhash.distributions import Bernoulli
+
+        return posterior.kl_divergence(Bernoulli(posterior.logits.new_zeros(self.n_bits)))
+
+    def _further(self, model: Autoencoder, s: Tensor, batch: Batch) -> Tensor | float:
+        """What a variant adds to the loss."""
+        return 0.0
+
+    def _codes_of(self, model: Autoencoder, rows: SparseRows, batch: Batch) -> Tensor:
+        """Sampled codes of other documents."""
+        from boltzhash.distributions import Bernoulli
+
+        return Bernoulli(model.encoder(rows, batch.generator)["location"]).sample(batch.generator)
+
+    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+        from boltzhash.gradients import make_estimator
+
+        return {"gradient": make_estimator(self.gradient, self.n_bits, generator)}
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        from boltzhash.gradients import ESTIMATORS
+
+        check_choice("gradient", self.gradient, tuple(ESTIMATORS))

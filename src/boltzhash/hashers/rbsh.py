@@ -1,0 +1,71 @@
+"""RBSH: NASH with a ranking loss on weakly labelled triplets (Hansen et al., 2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scipy import sparse
+
+from boltzhash.hashers.arguments import check_number
+from boltzhash.hashers.nash import NASH
+from boltzhash.hashers.ranking import weak_triplets
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from boltzhash.networks import Autoencoder
+    from boltzhash.training import Batch, Companions
+
+
+class RBSH(NASH):
+    """Independent bits, and codes that rank documents as a weak labeller does.
+
+    To NASH's bound comes a hinge: of two documents, the one that self-taught hashing calls nearer should
+    be nearer in Hamming distance as well, by a margin of 1. The decoder's noise falls to 0.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8.
+    ranking : float, default=1.0
+        Weight of the ranking loss.
+    **training
+        The arguments of :class:`NASH` and :class:`boltzhash.hashers.deep.DeepHasher`.
+
+    References
+    ----------
+    Hansen, Hansen, Simonsen, Alstrup and Lioma (2019). Unsupervised Neural Generative Semantic Hashing.
+    SIGIR.
+
+    Examples
+    --------
+    >>> from boltzhash import RBSH
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> RBSH(n_bits=16, epochs=5).fit(texts * 5).transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        ranking: float = 1.0,
+        decoder_noise: tuple[float, float] = (1.0, 0.0),
+        **training: Any,
+    ) -> None:
+        super().__init__(n_bits, decoder_noise=decoder_noise, **training)
+        self.ranking = ranking
+
+    def _further(self, model: Autoencoder, s: Tensor, batch: Batch) -> Tensor | float:
+        """The ranking loss of this batch."""
+        from boltzhash.objectives import ranking_hinge
+
+        nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
+        return self.ranking * ranking_hinge(s, nearer, farther).mean()
+
+    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
+        return weak_triplets(matrix, self._network_input)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("ranking", self.ranking, at_least=0)

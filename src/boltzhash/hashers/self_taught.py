@@ -1,0 +1,192 @@
+"""Self-taught hashing: codes from a neighbour graph, then classifiers that predict their bits.
+
+Zhang, Wang, Cai and Lu, "Self-Taught Hashing for Fast Similarity Search", SIGIR 2010.
+docs/models/self_taught.md maps its symbols to the names used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from boltzhash.codes import Bits
+from boltzhash.hashers.arguments import check_integer, check_number
+from boltzhash.hashers.linear import LinearHasher
+from boltzhash.inference import Floats
+
+CELLS = 2**22  # of similarities held at a time
+
+
+class SelfTaughtHashing(LinearHasher):
+    """Hash documents by the Laplacian eigenmap of their neighbour graph, and learn to predict it.
+
+    Every document is joined with its nearest by cosine; the eigenmap places joined documents near each
+    other, its coordinates are cut at their medians, and one linear support vector machine a bit
+    learns to decide the bit from the words.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8. Where the graph has too few documents for as many
+        eigenvectors, the remaining bits cut random mixtures of those there are.
+    n_neighbors : int, default=25
+        k, the nearest documents that each one is joined with.
+    C : float, default=1.0
+        Of the support vector machines: the weight of errors against the width of the margin.
+    language, stop_words, token_pattern, max_words, max_df
+        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+    random_state : int, RandomState or None, default=0
+        Starts the search for the eigenvectors; they depend on it where the graph falls into parts
+        that no edge joins. Same seed, same machine, same codes.
+
+    Attributes
+    ----------
+    directions_ : float64 array (n_words, n_bits)
+        Weights of the classifiers.
+    offsets_ : float64 array (n_bits,)
+        Their thresholds.
+    training_bits_ : bool array (n_linked_documents, n_bits)
+        What the classifiers were taught, for the training documents that share a word with another.
+        Not saved.
+    tfidf_ : TfIdf or None
+        Vocabulary and weights, None when fitted on a matrix.
+    n_features_in_ : int
+
+    References
+    ----------
+    Zhang, Wang, Cai and Lu (2010). Self-Taught Hashing for Fast Similarity Search. SIGIR.
+
+    Examples
+    --------
+    >>> from boltzhash import SelfTaughtHashing
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> hasher = SelfTaughtHashing(n_bits=16).fit(texts)
+    >>> hasher.transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    training_bits_: Bits
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        n_neighbors: int = 25,
+        C: float = 1.0,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_bits = n_bits
+        self.n_neighbors = n_neighbors
+        self.C = C
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.max_df = max_df
+        self.random_state = random_state
+
+    def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
+        from sklearn.svm import LinearSVC  # slow to import, and only a fit needs it
+
+        graph = neighbour_graph(rows, self.n_neighbors)
+        linked = np.diff(graph.indptr) > 0
+        if not linked.any():
+            raise ValueError(
+                f"no two of the {rows.shape[0]} documents share a word: self-taught hashing needs "
+                "neighbours to learn from"
+            )
+        rows, graph = rows[linked], graph[linked][:, linked]
+        embedding = laplacian_eigenmap(graph, self.n_bits, random)
+        n_missing = self.n_bits - embedding.shape[1]
+        mixtures = embedding @ random.normal(size=(embedding.shape[1], n_missing))
+        self.training_bits_ = above_median(np.hstack([embedding, mixtures]))
+        directions = np.empty((rows.shape[1], self.n_bits))
+        intercepts = np.empty(self.n_bits)
+        for bit, taught in enumerate(self.training_bits_.T):
+            classifier = LinearSVC(C=self.C, dual=False, random_state=random).fit(rows, taught)
+            directions[:, bit] = classifier.coef_[0]
+            intercepts[bit] = classifier.intercept_[0]
+        return directions, -intercepts
+
+    def _decide(self, projected: Floats) -> Bits:
+        return projected > self.offsets_
+
+    def _check_params(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
+        check_number("C", self.C, above=0)
+
+
+def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:
+    """Cosines of documents of which one is among the k nearest of the other, 0 elsewhere.
+
+    Rows have length 1. A document is no neighbour of its own, nor of one it shares no word with.
+    """
+    n = rows.shape[0]
+    k = min(k, n - 1)
+    columns = rows.T.tocsr()
+    size = max(1, CELLS // n)
+    parts = []
+    for start in range(0, n, size):
+        cosines = (rows[start : start + size] @ columns).toarray()
+        here = np.arange(len(cosines))
+        cosines[here, start + here] = 0
+        nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        values = np.take_along_axis(cosines, nearest, axis=1)
+        indptr = np.arange(len(cosines) + 1) * k
+        parts.append(
+            sparse.csr_matrix((values.ravel(), nearest.ravel(), indptr), shape=(len(cosines), n))
+        )
+    directed = sparse.vstack(parts, format="csr")
+    directed.eliminate_zeros()
+    return directed.maximum(directed.T).tocsr()
+
+
+def laplacian_eigenmap(graph: sparse.csr_matrix, n: int, random: RandomState) -> Floats:
+    """Up to n solutions of L v = λ D v with the smallest λ, v = 1 left out, as columns.
+
+    With u = √D v these are the leading eigenvectors of S = D^-½ W D^-½. The trivial one, u₁ = √D 1, is
+    known: S − 2 u₁u₁ᵀ / ‖u₁‖² has it last, also where parts of the graph make λ = 0 repeat.
+    Fewer than n columns come from fewer than n + 1 documents.
+    """
+    n_documents = graph.shape[0]
+    root = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    scale = sparse.diags(1 / root)
+    S = (scale @ graph @ scale).tocsr()
+    trivial = root / np.linalg.norm(root)
+    n = min(n, n_documents - 1)
+    if n > n_documents // 2:
+        _, vectors = np.linalg.eigh(S.toarray() - 2 * np.outer(trivial, trivial))
+        vectors = vectors[:, ::-1][:, :n]
+    else:
+        deflated = LinearOperator(
+            S.shape,
+            matvec=lambda u: S @ u.ravel() - 2 * trivial * (trivial @ u.ravel()),
+            dtype=np.float64,
+        )
+        values, vectors = eigsh(deflated, k=n, which="LA", v0=random.normal(size=n_documents))
+        vectors = vectors[:, np.argsort(-values, kind="stable")]
+    peaks = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.sign(vectors[peaks, np.arange(n)]) / root[:, None])
+
+
+def above_median(embedding: Floats) -> Bits:
+    """Cut each column at its median. Values on it go all to one side, the one that balances better.
+
+    >>> above_median(np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [4.0, 1.0]])).astype(int).tolist()
+    [[0, 0], [0, 1], [1, 1], [1, 1]]
+    """
+    median = np.median(embedding, axis=0)
+    tie = 1e-9 * np.ptp(embedding, axis=0)  # equal but for rounding
+    above, not_below = embedding > median + tie, embedding >= median - tie
+    imbalances = [np.abs(bits.mean(axis=0) - 0.5) for bits in (above, not_below)]
+    return np.asarray(np.where(imbalances[0] <= imbalances[1], above, not_below))

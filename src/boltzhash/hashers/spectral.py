@@ -1,0 +1,129 @@
+"""Spectral hashing: waves along the principal directions, the slowest first.
+
+Weiss, Torralba and Fergus, "Spectral Hashing", NIPS 2008.
+docs/models/spectral.md maps its symbols to the names used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+
+from boltzhash.codes import Bits
+from boltzhash.hashers.arguments import check_integer
+from boltzhash.hashers.linear import LinearHasher
+from boltzhash.hashers.lsa import leading_directions
+from boltzhash.inference import Floats
+
+
+class Modes(NamedTuple):
+    """One eigenfunction a bit: cos(k π (x − a) / (b − a)) along one principal direction."""
+
+    direction: NDArray[np.int64]
+    k: NDArray[np.int64]
+
+
+class SpectralHashing(LinearHasher):
+    """Hash documents by the eigenfunctions of a uniform distribution on their principal directions.
+
+    Long directions give several bits before short ones give one, so that there may be more bits than
+    directions.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8.
+    n_directions : int or None, default=None
+        How many principal directions to use at most; None means n_bits, as published.
+    language, stop_words, token_pattern, max_words, max_df
+        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+    random_state : int, RandomState or None, default=0
+        Starts the search for the principal directions. They do not depend on it but for rounding.
+
+    Attributes
+    ----------
+    directions_ : float64 array (n_words, n_bits)
+        For each bit the principal direction it follows, times its frequency ω.
+    offsets_ : float64 array (n_bits,)
+        Phases: ω times the lower end of the direction.
+    modes_ : Modes
+        Principal direction and wave number k of each bit. Not saved.
+    tfidf_ : TfIdf or None
+        Vocabulary and weights, None when fitted on a matrix.
+    n_features_in_ : int
+
+    References
+    ----------
+    Weiss, Torralba and Fergus (2008). Spectral Hashing. NIPS.
+
+    Examples
+    --------
+    >>> from boltzhash import SpectralHashing
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> hasher = SpectralHashing(n_bits=16).fit(texts)
+    >>> hasher.transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    modes_: Modes
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        n_directions: int | None = None,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_bits = n_bits
+        self.n_directions = n_directions
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.max_df = max_df
+        self.random_state = random_state
+
+    def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
+        n = self.n_bits if self.n_directions is None else self.n_directions
+        principal = leading_directions(rows, n, random, centred=True)
+        if principal.shape[1] == 0:
+            raise ValueError(
+                f"the {rows.shape[0]} documents that have words differ in length alone: "
+                "spectral hashing needs at least 2 with different words"
+            )
+        projected = np.asarray(rows @ principal)
+        low, high = projected.min(axis=0), projected.max(axis=0)
+        self.modes_ = slowest_modes(high - low, self.n_bits)
+        omega = self.modes_.k * np.pi / (high - low)[self.modes_.direction]
+        return principal[:, self.modes_.direction] * omega, low[self.modes_.direction] * omega
+
+    def _decide(self, projected: Floats) -> Bits:
+        """sin(π/2 + ω (x − a)) > 0."""
+        return np.cos(projected - self.offsets_) > 0
+
+    def _check_params(self) -> None:
+        if self.n_directions is not None:
+            check_integer("n_directions", self.n_directions, 1, "a positive integer or None")
+
+
+def slowest_modes(ranges: Floats, n: int) -> Modes:
+    """The n smallest of all ω = k π / range, k = 1, 2, …; the eigenvalue 1 − exp(−ε²ω²/2) grows with ω.
+
+    >>> slowest_modes(np.array([2.0, 1.0]), 4).k.tolist()
+    [1, 2, 1, 3]
+    """
+    k = np.arange(1, n + 1)
+    omega = k * np.pi / ranges[:, None]
+    order = np.argsort(omega, axis=None, kind="stable")[:n]
+    direction, column = np.unravel_index(order, omega.shape)
+    return Modes(direction.astype(np.int64), k[column])

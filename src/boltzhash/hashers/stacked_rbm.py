@@ -1,0 +1,386 @@
+"""Semantic hashing with a stack of restricted Boltzmann machines, unrolled and fine-tuned.
+
+Salakhutdinov and Hinton, "Semantic Hashing", SIGIR workshop 2007 and International Journal of
+Approximate Reasoning 2009. docs/models/stacked_rbm.md maps its symbols to the names used here.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+from sklearn.utils import check_random_state
+
+from boltzhash.codes import Bits
+from boltzhash.errors import ModelError, TrainingError, needs_extra
+from boltzhash.hashers.arguments import check_integer, check_number
+from boltzhash.hashers.base import Hasher
+from boltzhash.inference import Floats
+from boltzhash.persistence import Arrays, fingerprint
+
+if TYPE_CHECKING:
+    import torch
+
+    from boltzhash.rbm import RBM, Unrolled
+    from boltzhash.training import Batch, EpochRecord, Terms
+
+PRETRAINING_EPOCHS, PRETRAINING_STEPS = 10, 200
+FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 15, 1000
+MOMENTUM = 0.9
+WEIGHT_DECAY = 2e-4
+# Random streams of pretraining epochs, far from those of fine-tuning, which count from 1.
+FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6
+
+
+@dataclass(frozen=True)
+class PretrainingRecord:
+    """One epoch of one machine: log p(v | h) of its reconstructions, in nats a document."""
+
+    layer: int
+    epoch: int
+    reconstruction: float
+
+
+def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """What stands for counts: tf-idf, each row scaled to sum to its number of different words.
+
+    >>> word_counts(sparse.csr_matrix([[0.3, 0.0, 0.1], [0.0, 0.0, 0.0]])).toarray()
+    array([[1.5, 0. , 0.5],
+           [0. , 0. , 0. ]])
+    """
+    counts = matrix.copy()
+    lengths = np.diff(matrix.indptr)
+    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    sums[lengths == 0] = 1
+    counts.data = matrix.data * np.repeat(lengths / sums, lengths)
+    return counts
+
+
+class StackedRBM(Hasher):
+    """Hash documents with a deep autoencoder that was pretrained as a stack of RBMs.
+
+    The first machine models word counts, the others the hidden units below them. Each is trained with
+    one step of contrastive divergence; then the stack is unrolled into an autoencoder and fine-tuned
+    by back-propagation, with noise at the code units that makes them binary.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length m of the code, a multiple of 8.
+    hidden_units : sequence of int, default=(500, 500)
+        Sizes of the layers between words and code.
+    code_noise : float, default=4.0
+        Standard deviation of the Gaussian noise added to the input of the code units while
+        fine-tuning, drawn anew for every document and step.
+    threshold : float, default=0.1
+        A bit is on where the activity of its code unit, between 0 and 1, is above this.
+    pretraining_epochs : int or None, default=None
+        Epochs of each machine. None means 10, or more where these would not be 200 steps; 0 skips
+        pretraining.
+    pretraining_rate : float, default=0.01
+        Learning rate of contrastive divergence, with momentum .9 and weight decay 2e-4.
+    epochs : int or None, default=None
+        Epochs of fine-tuning. None means 15, or more where these would not be 1,000 steps.
+    batch_size : int, default=200
+    learning_rate : float, default=1e-3
+        Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
+        cosine.
+    language, stop_words, token_pattern, max_words, max_df
+        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+    random_state : int, RandomState or None, default=0
+        Same seed, same machine, same codes. None draws a new seed.
+    device : str, default="auto"
+        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
+    verbose : bool, default=False
+        Show a progress bar while fine-tuning, on a terminal.
+
+    Attributes
+    ----------
+    weights_ : dict of float32 arrays
+        The encoder; the decoder is not kept.
+    pretraining_history_ : list of PretrainingRecord
+        One for every epoch of every machine.
+    history_ : list of EpochRecord
+        One for every epoch of fine-tuning; there is no KL, so that is 0.
+    tfidf_ : TfIdf or None
+        Vocabulary and weights, None when fitted on a matrix.
+    n_features_in_ : int
+
+    References
+    ----------
+    Salakhutdinov and Hinton (2009). Semantic Hashing. International Journal of Approximate Reasoning.
+
+    Examples
+    --------
+    >>> from boltzhash import StackedRBM
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> hasher = StackedRBM(n_bits=16, hidden_units=(20, 20)).fit(texts)
+    >>> hasher.transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    weights_: Arrays
+    pretraining_history_: list[PretrainingRecord]
+    history_: list[EpochRecord]
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        hidden_units: tuple[int, ...] = (500, 500),
+        code_noise: float = 4.0,
+        threshold: float = 0.1,
+        pretraining_epochs: int | None = None,
+        pretraining_rate: float = 0.01,
+        epochs: int | None = None,
+        batch_size: int = 200,
+        learning_rate: float = 1e-3,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_bits = n_bits
+        self.hidden_units = hidden_units
+        self.code_noise = code_noise
+        self.threshold = threshold
+        self.pretraining_epochs = pretraining_epochs
+        self.pretraining_rate = pretraining_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.max_df = max_df
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def code_activities(self, X: Any) -> Floats:
+        """The activity of each code unit of each document, between 0 and 1, without noise."""
+        return np.concatenate([expit(self._code_logits(rows)) for rows in self._blocks(X)])
+
+    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
+        return self._code_logits(matrix) > logit(self.threshold)
+
+    def _code_logits(self, matrix: sparse.csr_matrix) -> Floats:
+        """The twin of ``Unrolled.code_logits`` in NumPy."""
+        activities: Any = word_counts(matrix)
+        for number in range(len(self.hidden_units) + 1):
+            weight, bias = (self._float64[f"{number}.{name}"] for name in ("weight", "bias"))
+            logits = activities @ weight + bias
+            activities = expit(logits)
+        return np.asarray(logits)
+
+    def _fit_matrix(
+        self,
+        matrix: sparse.csr_matrix,
+        checkpoint: Path | None,
+        on_epoch: Callable[[Self], object] | None,
+    ) -> None:
+        """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
+        from boltzhash.rbm import Unrolled
+        from boltzhash.training import Schedule, choose_device, train
+
+        matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
+        counts = word_counts(matrix).astype(np.float32)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        device = choose_device(self.device)
+        network = Unrolled(self._pretrain(counts, seed, device))
+        self.history_ = []
+
+        def after_epoch(record: EpochRecord) -> None:
+            self.history_.append(record)
+            if on_epoch is not None:
+                self._take_weights(network)
+                on_epoch(self)
+
+        epochs = self.epochs or self._enough(counts, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
+        try:
+            train(
+                network,
+                partial(self._step, network),
+                counts,
+                counts,
+                Schedule(epochs, self.batch_size, self.learning_rate, "cosine"),
+                seed=seed,
+                device=device,
+                verbose=self.verbose,
+                checkpoint=checkpoint,
+                fingerprint=self._fit_fingerprint(matrix, seed),
+                on_epoch=after_epoch,
+            )
+        except TrainingError:
+            if checkpoint is not None:  # going on from there would fail again
+                shutil.rmtree(checkpoint, ignore_errors=True)
+            raise
+        self._take_weights(network)
+
+    def _pretrain(self, counts: sparse.csr_matrix, seed: int, device: torch.device) -> list[RBM]:
+        """Train the machines one after the other, each on the hidden probabilities of the last."""
+        import torch
+
+        from boltzhash.rbm import start_rbm
+        from boltzhash.training import generator_for
+
+        frequencies = np.asarray(counts.sum(axis=0)).ravel() + 0.5  # a column may never occur
+        bias = torch.from_numpy(np.log(frequencies / frequencies.sum()))
+        weights_generator = generator_for(seed, 0)
+        self.pretraining_history_ = []
+        stack: list[RBM] = []
+        for n_hidden in (*self.hidden_units, self.n_bits):
+            try:
+                bias = bias.to(device, torch.float32)
+            except (RuntimeError, AssertionError) as error:
+                raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
+            rbm = start_rbm(bias, n_hidden, weights_generator)
+            self._pretrain_one(rbm, stack, counts, seed)
+            stack.append(rbm)
+            bias = torch.zeros(n_hidden)
+        return stack
+
+    def _pretrain_one(
+        self, rbm: RBM, below: list[RBM], counts: sparse.csr_matrix, seed: int
+    ) -> None:
+        """Contrastive divergence on the machine above ``below``; its tensors change in place."""
+        import torch
+
+        from boltzhash.objectives import word_log_likelihood
+        from boltzhash.rbm import (
+            Visible,
+            binary_log_likelihood,
+            binary_mean,
+            contrastive_divergence,
+            hidden_probabilities,
+            word_mean,
+        )
+        from boltzhash.training import generator_for, minibatches
+
+        device, n = rbm.weight.device, counts.shape[0]
+        epochs = self.pretraining_epochs
+        if epochs is None:
+            epochs = self._enough(counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS)
+        totals = sparse.csr_matrix(counts.sum(axis=1))
+        optimizer = torch.optim.SGD(
+            [
+                {"params": [rbm.weight], "weight_decay": WEIGHT_DECAY},
+                {"params": [rbm.visible_bias, rbm.hidden_bias]},
+            ],
+            lr=self.pretraining_rate,
+            momentum=MOMENTUM,
+            maximize=True,
+            fused=True,
+        )
+        for epoch in range(epochs):
+            stream = FIRST_STREAM + len(below) * STREAMS_A_LAYER + epoch
+            generator = generator_for(seed, stream, device)
+            order = np.random.default_rng([seed, stream]).permutation(n)
+            total = torch.zeros((), device=device)
+            for rows, sums in minibatches([counts, totals], self.batch_size, order, device):
+                v: Visible = rows
+                for machine in below:
+                    v = hidden_probabilities(v, machine)
+                mean = binary_mean if below else partial(word_mean, totals=sums.values)
+                contrast = contrastive_divergence(v, rbm, mean, generator)
+                for parameter, gradient in zip(rbm, contrast.gradient, strict=True):
+                    parameter.grad = gradient
+                optimizer.step()
+                if isinstance(v, torch.Tensor):
+                    total += binary_log_likelihood(contrast.visible_logits, v).sum()
+                else:
+                    total += word_log_likelihood(contrast.visible_logits, v).sum()
+            record = PretrainingRecord(len(below) + 1, epoch + 1, float(total) / n)
+            if not math.isfinite(record.reconstruction):
+                raise TrainingError(
+                    f"pretraining diverged in epoch {record.epoch} of layer {record.layer} "
+                    f"(reconstruction {record.reconstruction}): pretraining_rate="
+                    f"{self.pretraining_rate:g} is too high for this corpus, try "
+                    f"{self.pretraining_rate / 10:g}"
+                )
+            self.pretraining_history_.append(record)
+
+    def _step(self, network: Unrolled, batch: Batch) -> Terms:
+        """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
+        import torch
+
+        from boltzhash.objectives import word_log_likelihood
+        from boltzhash.training import Terms
+
+        logits = network.code_logits(batch.inputs)
+        noise = torch.empty_like(logits).normal_(generator=batch.generator)
+        code = (logits + self.code_noise * noise).sigmoid()
+        reconstruction = word_log_likelihood(network.word_logits(code), batch.targets)
+        n_words = batch.targets.offsets.diff()  # what the counts of a document sum to
+        loss = -(reconstruction / n_words).mean()
+        bits = logits > float(logit(self.threshold))
+        return Terms(loss, reconstruction.mean(), torch.zeros_like(loss), bits)
+
+    def _enough(self, counts: sparse.csr_matrix, epochs: int, steps: int) -> int:
+        return max(epochs, math.ceil(steps / math.ceil(counts.shape[0] / self.batch_size)))
+
+    def _fit_fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
+        """Names this fit: a checkpoint of another one must not be taken up."""
+        arrays = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+        arrays["seed and shape"] = np.array([seed, *matrix.shape])
+        return fingerprint(self._plain_params(), arrays, None)
+
+    def _take_weights(self, network: Unrolled) -> None:
+        learned = network.encoder.state_dict()
+        self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
+
+    def _arrays(self) -> Arrays:
+        return self.weights_
+
+    def _set_arrays(self, arrays: Arrays) -> None:
+        sizes = [self.n_features_in_, *self.hidden_units, self.n_bits]
+        for number, (n_inputs, n_outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+            shapes = {f"{number}.weight": (n_inputs, n_outputs), f"{number}.bias": (n_outputs,)}
+            for name, shape in shapes.items():
+                if name not in arrays or arrays[name].shape != shape:
+                    came = arrays[name].shape if name in arrays else "nothing"
+                    raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
+        self.weights_ = arrays
+        self._float64 = {name: array.astype(np.float64) for name, array in arrays.items()}
+
+    def _collapse_advice(self) -> str:
+        return (
+            f"Try a lower learning_rate (was {self.learning_rate:g}), less code_noise (was "
+            f"{self.code_noise:g}), or more epochs (it took {self.history_[-1].epoch})"
+        )
+
+    def _check_params(self) -> None:
+        try:
+            import torch  # noqa: F401  # only to say that it is missing before the corpus is read
+        except ImportError:
+            raise needs_extra("fit", "torch", "train") from None
+        if not isinstance(self.hidden_units, tuple | list):
+            raise ValueError(
+                f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"
+            )
+        for size in self.hidden_units:
+            check_integer("hidden_units", size, 1, "a sequence of positive integers")
+        check_integer("batch_size", self.batch_size, 1, "a positive integer")
+        if self.epochs is not None:
+            check_integer("epochs", self.epochs, 1, "a positive integer or None")
+        if self.pretraining_epochs is not None:
+            check_integer(
+                "pretraining_epochs", self.pretraining_epochs, 0, "an integer of 0 or more or None"
+            )
+        check_number("code_noise", self.code_noise, at_least=0)
+        check_number("threshold", self.threshold, above=0, below=1)
+        check_number("pretraining_rate", self.pretraining_rate, above=0)
+        check_number("learning_rate", self.learning_rate, above=0)

@@ -1,0 +1,92 @@
+"""VDSH: Gaussian latents, cut at their medians (Chaidaroon and Fang, 2017)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from boltzhash.codes import Bits
+from boltzhash.errors import ModelError
+from boltzhash.hashers.deep import DeepHasher
+from boltzhash.inference import head
+from boltzhash.persistence import Arrays
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from boltzhash.distributions import Gaussian
+    from boltzhash.networks import Autoencoder
+    from boltzhash.training import Batch, Terms
+
+
+class VDSH(DeepHasher):
+    """Hash documents with a variational autoencoder of continuous latents, one a bit.
+
+    Posterior: N(μ(x), diag(σ(x)²)). Prior: N(0, I). A bit says whether the mean of its latent is above
+    the median of the training documents, so every bit is on for half of them.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length of the code, a multiple of 8.
+    **training
+        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`.
+
+    References
+    ----------
+    Chaidaroon and Fang (2017). Variational Deep Semantic Hashing for Text Documents. SIGIR.
+
+    Examples
+    --------
+    >>> from boltzhash import VDSH
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> VDSH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    (1, 2)
+    """
+
+    def _heads(self) -> dict[str, int]:
+        return {"location": self.n_bits, "deviation": self.n_bits}
+
+    def _step(self, model: Autoencoder, batch: Batch) -> Terms:
+        """ELBO with one sample of z and the KL in closed form."""
+        from torch.nn.functional import softplus
+
+        from boltzhash.distributions import Gaussian
+        from boltzhash.training import Terms
+
+        outputs = model.encoder(batch.inputs, batch.generator)
+        posterior = Gaussian(outputs["location"], softplus(outputs["deviation"]) + 1e-6)
+        reconstruction = self._log_likelihood(model, posterior.sample(batch.generator), batch)
+        kl = self._divergence(model, posterior, outputs)
+        loss = -(reconstruction - self._beta(batch) * kl).mean()
+        above = posterior.location > posterior.location.median(dim=0).values
+        return Terms(loss, reconstruction.mean(), kl.mean(), above)
+
+    def _divergence(
+        self, model: Autoencoder, posterior: Gaussian, outputs: dict[str, Tensor]
+    ) -> Tensor:
+        """KL(q(z | x) ‖ N(0, I))."""
+        from boltzhash.distributions import Gaussian
+
+        zeros = posterior.location.new_zeros(self.n_bits)
+        return posterior.kl_divergence(Gaussian(zeros, zeros + 1))
+
+    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
+        """μ above the training median."""
+        means = head(self._hidden(matrix), self._float64, "location")
+        return np.asarray(means > self.weights_["medians"])
+
+    def _finish(self, matrix: sparse.csr_matrix) -> None:
+        """The medians of the training means."""
+        blocks = [matrix[i : i + 1024] for i in range(0, matrix.shape[0], 1024)]
+        means = [head(self._hidden(rows), self._float64, "location") for rows in blocks]
+        self.weights_["medians"] = np.median(np.concatenate(means), axis=0)
+
+    def _set_arrays(self, arrays: Arrays) -> None:
+        super()._set_arrays(arrays)
+        if "medians" in arrays and arrays["medians"].shape != (self.n_bits,):
+            raise ModelError(
+                f"medians should have shape {(self.n_bits,)}, got {arrays['medians'].shape}"
+            )
