@@ -40,7 +40,7 @@ MEASURED = FIGURES / "gradient_estimators.json"
 DRAWING = FIGURES / "gradient_estimators.svg"
 
 N_BITS, N_WORDS, DOCUMENTS, LENGTH = 8, 50, 8, 40
-BATCHES, DRAWS_PER_BATCH = 20, 1000
+BATCHES, DRAWS_PER_BATCH = 30, 1000
 TRAINING_STEPS, TRAINING_DRAWS = 300, 32
 CONFIDENCES = np.geomspace(0.1, 5, 7)
 TEMPERATURE = 0.5  # of both Gumbel-softmaxes; REBAR and RELAX have it as their default
@@ -227,6 +227,11 @@ def draw(measured: Path, drawing: Path) -> None:
             ticks = [0.1, 0.2, 0.5, 1, 2, 5]
             axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
             axes.minorticks_off()
+        left.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
+        right.set_yticks(
+            [0.1, 1, 10, 100, 1000, 10_000], ["0.1", "1", "10", "100", "1,000", "10,000"]
+        )
+        left.set_ylim(top=1.1)
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
         # No date, so that the same measurements make the same file.
         metadata = {"Date": None} if drawing.suffix == ".svg" else None

@@ -28,6 +28,7 @@ import boltzhash
 from boltzhash import CorrSH, cli, demo, training
 from boltzhash.cli import build_parser, main
 from boltzhash.corpus import Document
+from boltzhash.hashers import HASHERS
 from boltzhash.hashers.deep import DEFAULT_EPOCHS
 from boltzhash.persistence import FORMAT_VERSION
 
@@ -244,7 +245,8 @@ def test_answers_to_several_queries_are_set_apart(fitted: Fitted) -> None:
 
 
 def test_no_queries_give_no_output(fitted: Fitted) -> None:
-    assert succeed("search", fitted.model, fitted.codes, stdin="\n \n") == ""
+    result = run("search", fitted.model, fitted.codes, stdin="\n \n")
+    assert result == Run(0, "", "boltzhash: no query came on standard input\n")
 
 
 def test_a_query_may_follow_the_options(fitted: Fitted) -> None:
@@ -328,8 +330,8 @@ def test_rerank_needs_the_corpus(fitted: Fitted) -> None:
         (["-k", -3], "k must be at least 1, got -3"),
         (["-k", 0, "--rerank"], "k must be at least 1, got 0"),
         (["-k", -3, "--rerank"], "k must be at least 1, got -3"),
-        (["--rerank", "--candidates", 0], "rerank_from must be at least 1, got 0"),
-        (["--rerank", "--candidates", -5], "rerank_from must be at least 1, got -5"),
+        (["--rerank", "--candidates", 0], "--candidates must be at least 1, got 0"),
+        (["--rerank", "--candidates", -5], "--candidates must be at least 1, got -5"),
     ],
 )
 def test_numbers_of_hits_must_be_positive(
@@ -378,8 +380,8 @@ def test_standard_input_cannot_be_both_corpus_and_queries(fitted: Fitted) -> Non
 def test_fit_as_json(fitted: Fitted, tmp_path: Path) -> None:
     report = json.loads(succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--json"))
     assert list(report) == [
-        *("model", "bits", "words", "epochs", "reconstruction", "kl"),
-        *("distinct_codes", "bit_balance", "seconds"),
+        *("model", "method", "bits", "words", "distinct_codes", "bit_balance", "seconds"),
+        *("epochs", "reconstruction", "kl"),
     ]
     n_words = len({word for words in TOPICS.values() for word in words.split()})
     assert report["model"] == str(tmp_path / "model")
@@ -393,11 +395,60 @@ def test_fit_as_json(fitted: Fitted, tmp_path: Path) -> None:
 def test_fit_for_humans_says_the_same(fitted: Fitted, tmp_path: Path) -> None:
     out = succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
     assert re.fullmatch(
-        rf"wrote {re.escape(str(tmp_path / 'model'))}: 16 bits, 36 words, 20 epochs in [\d.]+ s\n"
-        r"reconstruction -[\d.]+ and KL [\d.]+ nats a document, \d+ distinct codes, "
-        r"bit balance 0\.\d\d\n",
+        rf"wrote {re.escape(str(tmp_path / 'model'))}: CorrSH, 16 bits, 36 words, [\d.]+ s\n"
+        r"\d+ distinct codes, bit balance 0\.\d\d\n"
+        r"20 epochs: reconstruction -[\d.]+ and KL -?[\d.]+ nats a document\n",
         out,
     )
+
+
+def test_methods_are_listed_with_their_papers() -> None:
+    rows = [json.loads(line) for line in succeed("methods", "--json").splitlines()]
+    assert [row["method"] for row in rows] == list(HASHERS)
+    for row in rows:
+        assert re.search(r"\((19|20)\d\d\)", row["reference"])
+        assert row["summary"].endswith(".")
+        kind = HASHERS[row["method"]]
+        assert row["fit_needs"] == ("torch" if kind.needs_torch else None)
+        assert row["summary"] in succeed("methods")
+
+
+def test_every_method_can_be_chosen(fitted: Fitted, tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    out = succeed("fit", fitted.corpus, "-o", output, "--method", "ITQ", "--bits", 16)
+    assert out.startswith(f"wrote {output}: ITQ, 16 bits")
+    assert succeed("encode", output, fitted.corpus, "-o", tmp_path / "codes")
+    hits = search_hits(output, tmp_path / "codes", "planet orbit", "-k", 3)
+    assert len(hits) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "Magic"], "--method must be one of CorrSH, "),
+        (["--method", "ITQ", "--rank", 3], "--rank is no argument of ITQ"),
+        (["--method", "LSH", "--epochs", 3], "--epochs is no argument of LSH"),
+        (["--method", "NASH", "--published"], "--published is for CorrSH, got --method NASH"),
+    ],
+)
+def test_a_method_that_is_none_or_lacks_the_option(
+    fitted: Fitted, tmp_path: Path, options: list[Any], message: str
+) -> None:
+    result = run("fit", fitted.corpus, "-o", tmp_path / "model", *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert names(tmp_path) == []
+
+
+def test_hits_with_no_known_word_are_flagged(fitted: Fitted, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [{"id": "odd", "text": "zzzz qqqq"}, {"id": "fine", "text": "planet orbit"}]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("encode", fitted.model, corpus, "-o", tmp_path / "codes")
+    hits = search_hits(fitted.model, tmp_path / "codes", "planet", "-k", 2)
+    assert {hit["id"]: hit.get("no_known_word") for hit in hits} == {"odd": True, "fine": None}
+    out = succeed("search", fitted.model, tmp_path / "codes", "planet")
+    assert re.search(r"odd +\(no word of it is known\)", out)
 
 
 def test_encode_as_json(fitted: Fitted, tmp_path: Path) -> None:
@@ -466,7 +517,7 @@ def test_the_demo_answers_its_questions_and_mine(monkeypatch: pytest.MonkeyPatch
     for question in (*demo.QUESTIONS, "planet orbit"):
         assert lines.count(question) == 1
     last = lines[lines.index("planet orbit") + 1 :]
-    hits = [line.split() for line in last if re.match(r" +\d+ +\d+  \w+-\d+  \w", line)]
+    hits = [line.split() for line in last if re.match(r" +\d+ +\d+  \w+-\d+ +\w", line)]
     assert [int(hit[0]) for hit in hits] == [1, 2, 3, 4, 5] * 2
     assert {"planet", "orbit"}.intersection(word.rstrip(".") for word in hits[5][3:])
 
@@ -1208,7 +1259,7 @@ def test_memory_does_not_grow_with_the_corpus(fitted: Fitted, tmp_path: Path) ->
 def test_in_a_pipe_there_is_no_progress_bar(fitted_apart: tuple[Run, Path]) -> None:
     result, model = fitted_apart
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith(f"wrote {model}: 16 bits")
+    assert result.out.startswith(f"wrote {model}: CorrSH, 16 bits")
 
 
 def test_on_a_terminal_there_is_a_progress_bar(fitted: Fitted, tmp_path: Path) -> None:

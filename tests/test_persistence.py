@@ -46,6 +46,15 @@ def change_config(folder: Path, **changes: Any) -> None:
     (folder / CONFIG).write_text(json.dumps({**config, **changes}))
 
 
+def forge_config(folder: Path, **changes: Any) -> None:
+    """Change config.json and make all of its checksums right again."""
+    change_config(folder, **changes)
+    config = json.loads((folder / CONFIG).read_text())
+    digests = {n: sha256(folder / n) for n in (WEIGHTS, VOCABULARY)}
+    digests["params"] = persistence._digest_of([config["class"], config["params"]])
+    change_config(folder, sha256=digests)
+
+
 def test_a_model_is_three_files(model: Path) -> None:
     assert sorted(contents(model)) == sorted([CONFIG, WEIGHTS, VOCABULARY])
     config = json.loads((model / CONFIG).read_text())
@@ -79,7 +88,14 @@ def swap_in_other_shapes(folder: Path) -> None:
     arrays = load_file(folder / WEIGHTS)
     arrays["learned.hidden2.weight"] = np.zeros((3, 3), dtype=np.float32)
     save_file(arrays, folder / WEIGHTS)
-    change_config(folder, sha256={n: sha256(folder / n) for n in (WEIGHTS, VOCABULARY)})
+    forge_config(folder)
+
+
+def put_in_a_nan(folder: Path) -> None:
+    arrays = load_file(folder / WEIGHTS)
+    arrays["learned.hidden2.weight"][0, 0] = np.nan
+    save_file(arrays, folder / WEIGHTS)
+    forge_config(folder)
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -97,12 +113,18 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: change_config(f, format="boltzhash codes"),
         "holds a 'boltzhash codes'",
     ),
-    "unknown class": (lambda f: change_config(f, **{"class": "Magic"}), "holds a 'Magic'"),
+    "unknown class": (lambda f: forge_config(f, **{"class": "Magic"}), "holds a 'Magic'"),
     "unknown parameter": (
-        lambda f: change_config(f, params={"colour": 1}),
+        lambda f: forge_config(f, params={"colour": 1}),
         "does not fit together",
     ),
     "not an object": (lambda f: (f / CONFIG).write_text("[1]"), "damaged or not ours"),
+    "other settings": (
+        lambda f: change_config(f, params={"n_bits": 8}),
+        "its params are not those",
+    ),
+    "no version": (lambda f: change_config(f, format_version="1"), "'1' is no format version"),
+    "not numbers": (put_in_a_nan, "'hidden2.weight' hold values that are not numbers"),
     "other shapes": (swap_in_other_shapes, "'hidden2.weight' should have shape"),
     "pickled weights": (
         lambda f: (f / WEIGHTS).write_bytes(pickle.dumps({"a": 1})),

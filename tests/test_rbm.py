@@ -98,7 +98,9 @@ def test_words_given_hidden_are_multinomial() -> None:
     counts, which = sequences.unique(dim=0, return_inverse=True)
     grouped = torch.zeros(len(counts), len(h), dtype=torch.float64).index_add(0, which, conditional)
     logits = visible_logits(h, rbm)
-    expected = [stats.multinomial(N_WORDS, p.numpy()).pmf(counts.numpy()) for p in logits.softmax(-1)]
+    expected = [
+        stats.multinomial(N_WORDS, p.numpy()).pmf(counts.numpy()) for p in logits.softmax(-1)
+    ]
     np.testing.assert_allclose(grouped.T, expected, rtol=1e-12)
     totals = torch.full((len(h),), float(N_WORDS), dtype=torch.float64)
     torch.testing.assert_close(word_mean(logits, totals), conditional.T @ sequences)

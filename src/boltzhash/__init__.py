@@ -52,5 +52,5 @@ def load(folder: str | Path) -> Hasher:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
     try:
         return HASHERS[kind]._restore(params, arrays, words)
-    except (KeyError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder} does not fit together: {error}") from error

@@ -6,7 +6,7 @@ import time
 
 from boltzhash.corpus import Document
 from boltzhash.docstrings import docstring_corpus
-from boltzhash.finder import Finder
+from boltzhash.finder import CANDIDATES, Finder
 from boltzhash.hashers import CorrSH
 from boltzhash.search import snippet
 
@@ -17,7 +17,6 @@ QUESTIONS = (
     "test whether two samples have equal means",
     "wait for a thread to finish",
 )
-CANDIDATES = 500
 SHOWN = 5
 
 

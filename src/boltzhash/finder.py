@@ -11,6 +11,8 @@ from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search import ExactIndex, rerank, snippet
 
+CANDIDATES = 500  # how many of the nearest to rerank
+
 
 @dataclass(frozen=True)
 class Found:
@@ -20,6 +22,7 @@ class Found:
     distance: int
     id: str | int
     snippet: str | None = None
+    no_known_word: bool | None = None  # True: the document's code means nothing
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Answer:
         width = max((len(str(hit.id)) for hit in self.hits), default=0)
         for hit in self.hits:
             line = f"{hit.rank:>4} {hit.distance:>4}  {_printable(str(hit.id)):<{min(width, 48)}}"
-            lines.append(f"{line}  {_printable(hit.snippet or '')}".rstrip())
+            flag = "(no word of it is known) " if hit.no_known_word else ""
+            lines.append(f"{line}  {flag}{_printable(hit.snippet or '')}".rstrip())
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -52,7 +56,8 @@ def _printable(text: str) -> str:
 class Finder:
     """Answers text queries from codes, their ids and, when asked to, the corpus they come from.
 
-    ``excerpt`` makes the line that is shown of a text, from the text and the query.
+    ``excerpt`` makes the line that is shown of a text, from the text and the query;
+    ``no_known_word`` lists the rows whose hits are flagged.
     """
 
     def __init__(
@@ -61,10 +66,12 @@ class Finder:
         codes: Codes,
         ids: Sequence[str | int],
         excerpt: Callable[[str, str], str] = snippet,
+        no_known_word: Iterable[int] = (),
     ) -> None:
         self._hasher = hasher
         self._ids = ids
         self._excerpt = excerpt
+        self._no_known_word = frozenset(int(row) for row in no_known_word)
         self._index = ExactIndex(codes, ids)
 
     def find(
@@ -105,7 +112,9 @@ class Finder:
             for rank, place in enumerate(list(order)[:k], start=1):
                 row = int(rows[number, place])
                 shown = self._excerpt(texts[row], query) if row in texts else None
-                hits.append(Found(rank, int(distances[number, place]), self._ids[row], shown))
+                flag = True if row in self._no_known_word else None
+                found = Found(rank, int(distances[number, place]), self._ids[row], shown, flag)
+                hits.append(found)
             answers.append(Answer(query, int(known[number]), hits))
         return answers
 

@@ -159,7 +159,7 @@ class ARM:
         s = (u < r.sigmoid()).to(r)
         value = _evaluate(f, s)
         with torch.no_grad():
-            antithetic = _evaluate(f, (u > (-r).sigmoid()).to(r))
+            antithetic = _evaluate(f, (u >= (-r).sigmoid()).to(r))  # u may be 0
         gradient = (antithetic - value.detach()).unsqueeze(-1) * (u - 0.5)
         return value + _with_gradient(logits, gradient), s
 

@@ -99,7 +99,7 @@ def _put_in_place(fresh: Path, target: Path) -> None:
         os.rename(target, old)
         try:
             os.rename(fresh, target)
-        except OSError:
+        except BaseException:
             os.rename(old, target)
             raise
         os.rename(old, fresh)
@@ -129,7 +129,10 @@ def write_model(
             "boltzhash": __version__,
             "class": kind,
             "params": dict(params),
-            "sha256": {name: sha256(fresh / name) for name in (WEIGHTS, VOCABULARY)},
+            "sha256": {
+                "params": _digest_of([kind, dict(params)]),
+                **{name: sha256(fresh / name) for name in (WEIGHTS, VOCABULARY)},
+            },
         }
         (fresh / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
@@ -148,12 +151,18 @@ def read_model(folder: Path) -> tuple[str, dict[str, Any], Arrays, list[str] | N
             raise ModelError(
                 f"{path} is damaged: its contents are not those that were saved with {CONFIG}"
             )
+    if _digest_of([config["class"], config["params"]]) != config["sha256"].get("params"):
+        raise ModelError(f"{folder / CONFIG} is damaged: its params are not those that were saved")
     try:
         arrays = load_file(folder / WEIGHTS)
         words = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"{folder} cannot be read: {error}") from error
     return config["class"], config["params"], arrays, words
+
+
+def _digest_of(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | None) -> str:
@@ -181,7 +190,9 @@ def read_config(folder: Path, expected_format: str, newest: int) -> dict[str, An
         raise ModelError(f"{path} is damaged or not ours: {error!r}") from error
     if found != expected_format:
         raise ModelError(f"{folder} holds a {found!r}; expected a {expected_format!r}")
-    if not isinstance(version, int) or version > newest:
+    if type(version) is not int or version < 1:
+        raise ModelError(f"{path} is damaged: {version!r} is no format version")
+    if version > newest:
         raise ModelError(
             f"{folder} has format version {version}; this boltzhash reads up to {newest}. "
             "Update boltzhash"

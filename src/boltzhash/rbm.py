@@ -157,7 +157,7 @@ def _sigmoid_between(layers: nn.ModuleList, x: Visible) -> Tensor:
 
 
 def _layer(kind: type[Linear], weight: Tensor, bias: Tensor) -> Linear:
-    layer = kind(*weight.shape, torch.Generator())
+    layer = kind(weight.shape[0], weight.shape[1], torch.Generator())
     layer.weight, layer.bias = nn.Parameter(weight.clone()), nn.Parameter(bias.clone())
     return layer
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.arguments import check_integer, check_number
+
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. Their runs become
 # overlapping pairs of characters, the usual stand-in for words where no dictionary is at hand.
 _UNSPACED = (
@@ -69,7 +71,8 @@ class TfIdf:
     stop_words : iterable of str or None, default=None
         A list of one's own, instead of the language's.
     token_pattern : str or None, default=None
-        A regular expression whose matches are the tokens; None for :func:`tokenize`'s rule.
+        A regular expression whose matches in the lower-cased text are the tokens; None for
+        :func:`tokenize`'s rule.
     max_words : int, default=10_000
     max_df : float, default=0.5
         Share of the documents above which a word tells nothing.
@@ -101,10 +104,8 @@ class TfIdf:
         max_words: int = 10_000,
         max_df: float = 0.5,
     ) -> None:
-        if not (isinstance(max_words, int) and max_words >= 1):
-            raise ValueError(f"max_words must be a positive integer, got {max_words!r}")
-        if not 0 < max_df <= 1:
-            raise ValueError(f"max_df must be above 0 and at most 1, got {max_df!r}")
+        check_integer("max_words", max_words, 1, "a positive integer")
+        check_number("max_df", max_df, above=0, at_most=1)
         if isinstance(stop_words, str):
             raise ValueError(
                 f"stop_words must be a list of words or None, got the string {stop_words!r}; "
@@ -183,6 +184,9 @@ def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> froze
     from boltzhash.stopwords import stop_words_of  # it cuts its lists with this module's tokenize
 
     if stop_words is not None:
+        stop_words = list(stop_words)
+        if not all(isinstance(word, str) for word in stop_words):
+            raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
         return frozenset(token for word in stop_words for token in tokenize(word))
     return stop_words_of(language) if language is not None else frozenset()
 

@@ -103,7 +103,7 @@ def choose_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         return torch.device(device)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ValueError(f'device must be "auto" or a torch device, got {device!r}') from error
 
 
@@ -143,11 +143,13 @@ def train(
     checkpoint: Path | None = None,
     fingerprint: str = "",
     on_epoch: Callable[[EpochRecord], None],
+    on_resume: Callable[[list[EpochRecord]], None] = lambda records: None,
     companions: Companions | None = None,
 ) -> None:
     """Minimise ``step(batch).loss`` over the model's parameters with Adam.
 
-    ``on_epoch`` gets the record of every finished epoch, those of a resumed run included.
+    ``on_epoch`` gets the record of every epoch that is trained, ``on_resume`` those of the epochs
+    that an interrupted run had finished.
     ``companions`` draws further matrices for an epoch, whose rows go with those of ``inputs``.
     With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
     ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
@@ -160,8 +162,7 @@ def train(
     history: list[EpochRecord] = []
     if checkpoint is not None:
         history = _resume(checkpoint, fingerprint, model, optimizer)
-    for record in history:
-        on_epoch(record)
+    on_resume(list(history))
     saved_at = time.monotonic()
     with tqdm(
         total=schedule.epochs,
@@ -256,4 +257,7 @@ def _save(
         arrays[name] = parameter.detach().cpu().numpy()
         for key, value in optimizer.state[parameter].items():
             arrays[f"adam.{key}.{name}"] = value.detach().cpu().numpy()
-    write_checkpoint(folder, fingerprint, arrays, [asdict(record) for record in history])
+    try:
+        write_checkpoint(folder, fingerprint, arrays, [asdict(record) for record in history])
+    except OSError as error:  # a full disk should not end a fit that needs none to go on
+        logger.warning("no checkpoint could be written: %s", error)

@@ -184,7 +184,7 @@ BAD_ARGUMENTS = {
     "stop_words": (["english"], "stop_words must be a list of words or None"),
     "token_pattern": (["("], "token_pattern must be a regular expression"),
     "max_words": ([0], "max_words must be a positive integer, got 0"),
-    "max_df": ([0, 2], "max_df must be above 0 and at most 1"),
+    "max_df": ([0, 2], "max_df must be a number above 0 and at most 1"),
     "device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boltzhash.codes import Bits, Codes, check_n_bits, distinct, pack
+from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.text import TfIdf
@@ -41,6 +40,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     max_df: float
     tfidf_: TfIdf | None
     n_features_in_: int
+    distinct_codes_: int  # of the training documents
+    bit_balance_: float
 
     def fit(
         self,
@@ -67,15 +68,14 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         """
         check_n_bits(self.n_bits)
         self._check_params()
+        before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X)
             _check_enough_to_learn(matrix)
             self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
             self._check_not_collapsed(matrix)
         except BaseException:
-            self.__dict__.pop(
-                "tfidf_", None
-            )  # not fitted: nothing can be hashed or saved by mistake
+            self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
             raise
         return self
 
@@ -117,10 +117,12 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def fingerprint(self) -> str:
         """Names the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        return fingerprint(self._plain_params(), self._stored_arrays(), self._words())
+        settings = {"class": type(self).__name__, **self._plain_params()}
+        return fingerprint(settings, self._stored_arrays(), self._words())
 
     def _plain_params(self) -> dict[str, Any]:
-        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        params = self.get_params(deep=False)
+        return {name: _plain(name, value) for name, value in params.items()}
 
     def _words(self) -> list[str] | None:
         return self.tfidf_.words_ if self.tfidf_ is not None else None
@@ -239,7 +241,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
 
     def _check_not_collapsed(self, matrix: sparse.csr_matrix) -> None:
         """All training documents on one code is a failed fit, and says so."""
-        if distinct(self.transform(matrix)) == 1:
+        codes = self.transform(matrix)
+        self.distinct_codes_ = distinct(codes)
+        self.bit_balance_ = bit_balance(unpack(codes))
+        if self.distinct_codes_ == 1:
             raise TrainingError(
                 f"training collapsed: all {matrix.shape[0]} documents got the same code. "
                 f"{self._collapse_advice()}"
@@ -249,41 +254,46 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         return "The documents may be too alike or too few"
 
 
-def _plain(value: Any) -> Any:
-    """A constructor argument as JSON can hold it; what JSON cannot (a RandomState) becomes None."""
-    if isinstance(value, set | frozenset | tuple):
-        value = sorted(value) if not isinstance(value, tuple) else list(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    try:
-        json.dumps(value)
-    except TypeError:
-        return None
+def _plain(name: str, value: Any) -> Any:
+    """A constructor argument as JSON can hold it."""
+    if isinstance(value, np.random.RandomState):
+        return None  # its state at the time of the fit is gone
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, part) for part in value]
+    if value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is no plain data")
     return value
 
 
 def _as_texts(X: Any) -> Iterable[str] | None:
-    """X as texts, or None where it is a matrix."""
+    """X as texts, or None where it is a matrix. What is neither is texts, whose check names it."""
     if isinstance(X, str | bytes):
         raise ValueError(
             f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
             "put it into a list"
         )
-    if sparse.issparse(X):
+    if sparse.issparse(X) or not isinstance(X, Iterable):
         return None
-    if isinstance(X, np.ndarray):
-        is_text = X.ndim == 1 and (X.dtype.kind in "UT" or isinstance(next(iter(X), None), str))
-        return X.tolist() if is_text else None
-    if hasattr(X, "__array__") and getattr(X, "ndim", 2) != 1:
-        return None
-    if not isinstance(X, Iterable):
-        return None
+    n_dimensions = getattr(X, "ndim", None)
+    if n_dimensions is not None:
+        kind = getattr(getattr(X, "dtype", None), "kind", "O")
+        return list(X) if n_dimensions == 1 and kind in "OUT" else None
     remaining = iter(X)
     first = list(itertools.islice(remaining, 1))
-    if first and not isinstance(first[0], str):
-        # A list of rows of numbers is a matrix; an iterator of anything else has no other reading.
-        return None if remaining is not X else itertools.chain(first, remaining)
+    if first and _is_row_of_numbers(first[0]) and remaining is not X:
+        return None
     return itertools.chain(first, remaining)
+
+
+def _is_row_of_numbers(item: Any) -> bool:
+    """Whether the first item of a list makes the list a matrix."""
+    if isinstance(item, str | bytes | dict) or not hasattr(item, "__len__"):
+        return False
+    return not any(isinstance(part, str) for part in item)
 
 
 def _check_not_negative(matrix: Any) -> sparse.csr_matrix:

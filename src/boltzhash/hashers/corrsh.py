@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 
-from boltzhash.hashers.arguments import check_choice, check_integer, check_number
+from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.deep import DeepHasher
 from boltzhash.hashers.ranking import weak_triplets
 from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
@@ -109,14 +109,17 @@ class CorrSH(DeepHasher):
             check_integer("rank", rank, 0, 'an integer of 0 or more, or "full"')
         check_integer("n_components", n_components, 1, "a positive integer")
         v = n_bits if rank == "full" else int(rank)
+        epochs = changes.get("epochs", 100)
         settings: dict[str, Any] = {
+            "bound": "rearranged",
+            "hidden_units": 500,
             "target": "words",
             "input_length": None,
-            "kl_weight": (0.0, min(1.0, 100 / (50 * (v + n_components)))),
+            "kl_weight": (0.0, min(1.0, epochs / (50 * (v + n_components)))),
             "kl_ramp": 1.0,
             "decoder_noise": (1.0, 0.9),
             "dropout": 0.2,
-            "epochs": 100,
+            "epochs": epochs,
             "batch_size": 100,
             "learning_rate": 1e-3,
             "learning_rate_decay": "steps",
@@ -158,18 +161,21 @@ class CorrSH(DeepHasher):
         r = posterior.sample_logits(1, batch.generator).squeeze(0)
         noise = self._noise(r, batch)
 
-        def reconstruct(s: Tensor) -> Tensor:
-            return self._log_likelihood(model, s + noise, batch) + beta * at_s(s)
+        def cost(s: Tensor) -> Tensor:
+            return -(self._log_likelihood(model, s + noise, batch) + beta * at_s(s))
 
-        first, s = estimate(r, reconstruct, *where)
-        second, _ = estimate(mixture.choose(batch.generator), at_s_tilde, *where)
-        loss = -(first + beta * second).mean()
+        # Estimators get what is minimised, with its sign: RELAX learns from it as well.
+        first, s = estimate(r, cost, *where)
+        chosen = mixture.choose(batch.generator)
+        second, s_tilde = estimate(chosen, lambda s_tilde: -beta * at_s_tilde(s_tilde), *where)
+        loss = (first + second).mean()
         if self.ranking:
             nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
-            loss = loss + self.ranking * objectives.ranking_hinge(s, nearer, farther).mean()
+            codes = posterior.sample(batch.generator)
+            loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         at_sample = at_s(s).detach()
-        reconstruction = (first.detach() - beta * at_sample).mean()
-        kl = -(at_sample + second.detach()).mean()
+        reconstruction = -(first.detach() + beta * at_sample).mean()
+        kl = -(at_sample + at_s_tilde(s_tilde).detach()).mean()
         return Terms(loss, reconstruction, kl, posterior.location > 0)
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:

@@ -19,13 +19,14 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, needs_extra
-from boltzhash.hashers.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, head, hidden_layers
 from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows
+from boltzhash.version import __version__
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
+DEFAULT_LEARNING_RATE = 5e-3
 
 
 def ramp(ends: tuple[float, float], progress: float) -> float:
@@ -60,6 +62,10 @@ def _bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) 
     E = embedding.astype(np.float64)
     p = softmax(E.sum(axis=0) / 2 + bias)
     return np.asarray(np.sqrt(p) * (E - (E @ p)[:, None]))
+
+
+def _arguments_of(function: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
 
 
 class DeepHasher(Hasher):
@@ -137,7 +143,7 @@ class DeepHasher(Hasher):
         dropout: float = 0.2,
         epochs: int | None = None,
         batch_size: int = 200,
-        learning_rate: float = 5e-3,
+        learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
         language: str | None = "english",
@@ -171,19 +177,21 @@ class DeepHasher(Hasher):
         self.device = device
         self.verbose = verbose
 
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """Arguments of this class and of the deep hashers it builds on.
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Show the arguments that a subclass passes on as its own.
 
-        scikit-learn reads them from one signature; a subclass here names its own and passes the rest
-        on, so that the training recipe is written once.
+        scikit-learn, ``help`` and editors read the signature; so the training recipe is written once.
         """
-        names: set[str] = set()
-        for ancestor in cls.__mro__:
-            if issubclass(ancestor, DeepHasher):
-                parameters = inspect.signature(ancestor.__init__).parameters.values()
-                names.update(p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
-        return sorted(names - {"self"})
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("__init__")
+        if own is None:
+            return
+        named = [p for p in _arguments_of(own) if p.kind is not p.VAR_KEYWORD]
+        known = {p.name for p in named}
+        passed_on = _arguments_of(getattr(cls.__mro__[1], "__init__"))  # noqa: B009  # for mypy
+        own.__signature__ = inspect.Signature(
+            [*named, *(p for p in passed_on if p.name not in known)]
+        )
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:
@@ -231,6 +239,7 @@ class DeepHasher(Hasher):
         list the rarest words, which are the least certain. Words of a matrix are called by column.
         """
         check_is_fitted(self)
+        check_integer("n_words", n_words, 1, "a positive integer")
         strengths = _bit_strengths(self.weights_["decoder.weight"], self.weights_["decoder.bias"])
         words = (
             self.tfidf_.words_
@@ -298,6 +307,7 @@ class DeepHasher(Hasher):
                 checkpoint=checkpoint,
                 fingerprint=self._fingerprint(matrix, seed),
                 on_epoch=after_epoch,
+                on_resume=self.history_.extend,
                 companions=self._companions(matrix),
             )
             self._take_weights(model)
@@ -350,7 +360,8 @@ class DeepHasher(Hasher):
         params = self.get_params(deep=False)
         for name in ("verbose", "random_state", "stop_words"):
             del params[name]
-        digest = hashlib.sha256(json.dumps([params, seed, matrix.shape], default=str).encode())
+        named = [type(self).__name__, __version__, params, seed, matrix.shape]
+        digest = hashlib.sha256(json.dumps(named, default=str).encode())
         for part in (matrix.data, matrix.indices, matrix.indptr):
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
@@ -373,6 +384,8 @@ class DeepHasher(Hasher):
             if name not in arrays or arrays[name].shape != shape:
                 came = arrays[name].shape if name in arrays else "nothing"
                 raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
+            if not np.isfinite(arrays[name]).all():
+                raise ModelError(f"weights {name!r} hold values that are not numbers")
         self.weights_ = arrays
         self._float64 = {
             name: array.astype(np.float64)
@@ -382,7 +395,7 @@ class DeepHasher(Hasher):
 
     def _collapse_advice(self) -> str:
         return (
-            f"Usually the learning rate is too high: try learning_rate={self.learning_rate / 10:g} "
+            f"Usually the learning rate is too high: try learning_rate={self._lower_rate():g} "
             f"(was {self.learning_rate:g}); or the fit is too short: it took "
             f"{self.history_[-1].epoch} epochs"
         )
@@ -395,8 +408,11 @@ class DeepHasher(Hasher):
             raise TrainingError(
                 f"training diverged: log p(x | s) is {reached:.4g} nats a document, and {uniform:.4g} "
                 f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
-                f"high, try {self.learning_rate / 10:g}"
+                f"high, try {self._lower_rate():g}"
             )
+
+    def _lower_rate(self) -> float:
+        return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
 
     def _check_params(self) -> None:
         try:

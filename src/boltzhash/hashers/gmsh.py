@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boltzhash.hashers.arguments import check_integer
+from boltzhash.arguments import check_integer
 from boltzhash.hashers.vdsh import VDSH
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
+from boltzhash.arguments import check_integer
 from boltzhash.codes import Bits
-from boltzhash.hashers.arguments import check_integer
 from boltzhash.hashers.linear import LinearHasher, orthonormal_rows
 from boltzhash.hashers.lsa import leading_directions
 from boltzhash.inference import Floats
@@ -109,12 +109,14 @@ class ITQ(LinearHasher):
 
 def quantise(V: Floats, R: Floats, n_iterations: int) -> tuple[Floats, list[float]]:
     """The rotation after the last turn, and the loss ‖B − VR‖² a row before the first and after each."""
-    losses = [_loss(V @ R)]
+    rotated = V @ R
+    losses = [_loss(rotated)]
     for _ in range(n_iterations):
-        B = np.where(V @ R > 0, 1.0, -1.0)
+        B = np.where(rotated > 0, 1.0, -1.0)
         left, _, right = np.linalg.svd(V.T @ B, full_matrices=False)  # orthogonal Procrustes
         R = left @ right
-        losses.append(_loss(V @ R))
+        rotated = V @ R
+        losses.append(_loss(rotated))
     return R, losses
 
 

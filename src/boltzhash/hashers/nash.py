@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boltzhash.hashers.arguments import check_choice
+from boltzhash.arguments import check_choice
 from boltzhash.hashers.deep import DeepHasher
 from boltzhash.inference import Floats, head, logistic_normal_mean
 
@@ -70,15 +70,16 @@ class NASH(DeepHasher):
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Bernoulli(outputs["location"])
         noise = outputs["noise"].sigmoid() * self._noise(posterior.logits, batch)
-        reconstruction, s = model.parts["gradient"](
+        # Estimators get what is minimised, with its sign: RELAX learns from it as well.
+        cost, _ = model.parts["gradient"](
             posterior.logits,
-            lambda s: self._log_likelihood(model, s + noise, batch),
+            lambda s: -self._log_likelihood(model, s + noise, batch),
             batch.generator,
             batch.progress,
         )
         kl = self._divergence(model, posterior, outputs)
-        loss = -(reconstruction - self._beta(batch) * kl).mean() + self._further(model, s, batch)
-        return Terms(loss, reconstruction.mean(), kl.mean(), posterior.logits > 0)
+        loss = (cost + self._beta(batch) * kl).mean() + self._further(model, posterior, batch)
+        return Terms(loss, -cost.mean(), kl.mean(), posterior.logits > 0)
 
     def _divergence(
         self, model: Autoencoder, posterior: Bernoulli, outputs: dict[str, Tensor]
@@ -88,7 +89,7 @@ class NASH(DeepHasher):
 
         return posterior.kl_divergence(Bernoulli(posterior.logits.new_zeros(self.n_bits)))
 
-    def _further(self, model: Autoencoder, s: Tensor, batch: Batch) -> Tensor | float:
+    def _further(self, model: Autoencoder, posterior: Bernoulli, batch: Batch) -> Tensor | float:
         """What a variant adds to the loss."""
         return 0.0
 

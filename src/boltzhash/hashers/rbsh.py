@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
-from boltzhash.hashers.arguments import check_number
+from boltzhash.arguments import check_number
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.ranking import weak_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from boltzhash.distributions import Bernoulli
     from boltzhash.networks import Autoencoder
     from boltzhash.training import Batch, Companions
 
@@ -56,12 +57,13 @@ class RBSH(NASH):
         super().__init__(n_bits, decoder_noise=decoder_noise, **training)
         self.ranking = ranking
 
-    def _further(self, model: Autoencoder, s: Tensor, batch: Batch) -> Tensor | float:
+    def _further(self, model: Autoencoder, posterior: Bernoulli, batch: Batch) -> Tensor | float:
         """The ranking loss of this batch."""
         from boltzhash.objectives import ranking_hinge
 
         nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
-        return self.ranking * ranking_hinge(s, nearer, farther).mean()
+        codes = posterior.sample(batch.generator)
+        return self.ranking * ranking_hinge(codes, nearer, farther).mean()
 
     def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
         return weak_triplets(matrix, self._network_input)

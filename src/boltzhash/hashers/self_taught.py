@@ -14,8 +14,8 @@ from numpy.random import RandomState
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.hashers.arguments import check_integer, check_number
 from boltzhash.hashers.linear import LinearHasher
 from boltzhash.inference import Floats
 
@@ -124,6 +124,9 @@ class SelfTaughtHashing(LinearHasher):
     def _check_params(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
         check_number("C", self.C, above=0)
+
+    def _collapse_advice(self) -> str:
+        return f"The classifiers cannot tell them apart: try a larger C (was {self.C:g})"
 
 
 def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:

@@ -14,8 +14,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.arguments import check_integer
 from boltzhash.codes import Bits
-from boltzhash.hashers.arguments import check_integer
 from boltzhash.hashers.linear import LinearHasher
 from boltzhash.hashers.lsa import leading_directions
 from boltzhash.inference import Floats

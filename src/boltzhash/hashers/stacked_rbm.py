@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,9 +20,9 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
+from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, needs_extra
-from boltzhash.hashers.arguments import check_integer, check_number
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats
 from boltzhash.persistence import Arrays, fingerprint
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
     from boltzhash.rbm import RBM, Unrolled
     from boltzhash.training import Batch, EpochRecord, Terms
 
-PRETRAINING_EPOCHS, PRETRAINING_STEPS = 10, 200
+PRETRAINING_EPOCHS, PRETRAINING_STEPS = 10, 400
 FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 15, 1000
-MOMENTUM = 0.9
-WEIGHT_DECAY = 2e-4
 # Random streams of pretraining epochs, far from those of fine-tuning, which count from 1.
 FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6
 
@@ -83,14 +82,13 @@ class StackedRBM(Hasher):
     threshold : float, default=0.1
         A bit is on where the activity of its code unit, between 0 and 1, is above this.
     pretraining_epochs : int or None, default=None
-        Epochs of each machine. None means 10, or more where these would not be 200 steps; 0 skips
-        pretraining.
+        Epochs of each machine. None means 10, or more where these would not be 400 steps.
     pretraining_rate : float, default=0.01
-        Learning rate of contrastive divergence, with momentum .9 and weight decay 2e-4.
+        Learning rate of Adam in contrastive divergence.
     epochs : int or None, default=None
         Epochs of fine-tuning. None means 15, or more where these would not be 1,000 steps.
     batch_size : int, default=200
-    learning_rate : float, default=1e-3
+    learning_rate : float, default=0.01
         Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
         cosine.
     language, stop_words, token_pattern, max_words, max_df
@@ -142,7 +140,7 @@ class StackedRBM(Hasher):
         pretraining_rate: float = 0.01,
         epochs: int | None = None,
         batch_size: int = 200,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 0.01,
         language: str | None = "english",
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
@@ -175,7 +173,7 @@ class StackedRBM(Hasher):
         return np.concatenate([expit(self._code_logits(rows)) for rows in self._blocks(X)])
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:
-        return self._code_logits(matrix) > logit(self.threshold)
+        return self._code_logits(matrix) > float(logit(self.threshold))
 
     def _code_logits(self, matrix: sparse.csr_matrix) -> Floats:
         """The twin of ``Unrolled.code_logits`` in NumPy."""
@@ -223,6 +221,7 @@ class StackedRBM(Hasher):
                 checkpoint=checkpoint,
                 fingerprint=self._fit_fingerprint(matrix, seed),
                 on_epoch=after_epoch,
+                on_resume=self.history_.extend,
             )
         except TrainingError:
             if checkpoint is not None:  # going on from there would fail again
@@ -251,7 +250,28 @@ class StackedRBM(Hasher):
             self._pretrain_one(rbm, stack, counts, seed)
             stack.append(rbm)
             bias = torch.zeros(n_hidden)
+        self._centre_code(stack, counts)
         return stack
+
+    def _centre_code(self, stack: list[RBM], counts: sparse.csr_matrix) -> None:
+        """Shift the biases of the code units so that their mean input is at the threshold.
+
+        Otherwise a unit that pretraining left on one side of it for all documents may stay there.
+        """
+        import torch
+
+        from boltzhash.rbm import Visible, hidden_logits, hidden_probabilities
+        from boltzhash.training import minibatches
+
+        bias = stack[-1].hidden_bias
+        total = torch.zeros_like(bias)
+        order = np.arange(counts.shape[0])
+        for (rows,) in minibatches([counts], self.batch_size, order, bias.device):
+            v: Visible = rows
+            for rbm in stack[:-1]:
+                v = hidden_probabilities(v, rbm)
+            total += hidden_logits(v, stack[-1]).sum(0)
+        bias += float(logit(self.threshold)) - total / counts.shape[0]
 
     def _pretrain_one(
         self, rbm: RBM, below: list[RBM], counts: sparse.csr_matrix, seed: int
@@ -271,20 +291,11 @@ class StackedRBM(Hasher):
         from boltzhash.training import generator_for, minibatches
 
         device, n = rbm.weight.device, counts.shape[0]
-        epochs = self.pretraining_epochs
-        if epochs is None:
-            epochs = self._enough(counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS)
-        totals = sparse.csr_matrix(counts.sum(axis=1))
-        optimizer = torch.optim.SGD(
-            [
-                {"params": [rbm.weight], "weight_decay": WEIGHT_DECAY},
-                {"params": [rbm.visible_bias, rbm.hidden_bias]},
-            ],
-            lr=self.pretraining_rate,
-            momentum=MOMENTUM,
-            maximize=True,
-            fused=True,
+        epochs = self.pretraining_epochs or self._enough(
+            counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
         )
+        totals = sparse.csr_matrix(counts.sum(axis=1))
+        optimizer = torch.optim.Adam(rbm, lr=self.pretraining_rate, maximize=True, fused=True)
         for epoch in range(epochs):
             stream = FIRST_STREAM + len(below) * STREAMS_A_LAYER + epoch
             generator = generator_for(seed, stream, device)
@@ -330,7 +341,8 @@ class StackedRBM(Hasher):
         return Terms(loss, reconstruction.mean(), torch.zeros_like(loss), bits)
 
     def _enough(self, counts: sparse.csr_matrix, epochs: int, steps: int) -> int:
-        return max(epochs, math.ceil(steps / math.ceil(counts.shape[0] / self.batch_size)))
+        steps_per_epoch = math.ceil(int(counts.shape[0]) / self.batch_size)
+        return max(epochs, math.ceil(steps / steps_per_epoch))
 
     def _fit_fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
         """Names this fit: a checkpoint of another one must not be taken up."""
@@ -347,7 +359,7 @@ class StackedRBM(Hasher):
 
     def _set_arrays(self, arrays: Arrays) -> None:
         sizes = [self.n_features_in_, *self.hidden_units, self.n_bits]
-        for number, (n_inputs, n_outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for number, (n_inputs, n_outputs) in enumerate(pairwise(sizes)):
             shapes = {f"{number}.weight": (n_inputs, n_outputs), f"{number}.bias": (n_outputs,)}
             for name, shape in shapes.items():
                 if name not in arrays or arrays[name].shape != shape:
@@ -374,12 +386,9 @@ class StackedRBM(Hasher):
         for size in self.hidden_units:
             check_integer("hidden_units", size, 1, "a sequence of positive integers")
         check_integer("batch_size", self.batch_size, 1, "a positive integer")
-        if self.epochs is not None:
-            check_integer("epochs", self.epochs, 1, "a positive integer or None")
-        if self.pretraining_epochs is not None:
-            check_integer(
-                "pretraining_epochs", self.pretraining_epochs, 0, "an integer of 0 or more or None"
-            )
+        for name in ("pretraining_epochs", "epochs"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 1, "a positive integer or None")
         check_number("code_noise", self.code_noise, at_least=0)
         check_number("threshold", self.threshold, above=0, below=1)
         check_number("pretraining_rate", self.pretraining_rate, above=0)

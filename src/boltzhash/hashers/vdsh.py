@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,8 @@ class VDSH(DeepHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     **training
-        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`.
+        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. The KL weight stays 1: latents
+        that are held less tightly spread, and their signs say less.
 
     References
     ----------
@@ -45,6 +46,11 @@ class VDSH(DeepHasher):
     >>> VDSH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    def __init__(
+        self, n_bits: int = 64, *, kl_weight: tuple[float, float] = (1.0, 1.0), **training: Any
+    ) -> None:
+        super().__init__(n_bits, kl_weight=kl_weight, **training)
 
     def _heads(self) -> dict[str, int]:
         return {"location": self.n_bits, "deviation": self.n_bits}

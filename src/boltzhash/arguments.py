@@ -34,6 +34,7 @@ def check_number(
     *,
     above: float = -math.inf,
     at_least: float = -math.inf,
+    at_most: float = math.inf,
     below: float = math.inf,
 ) -> None:
     """
@@ -42,12 +43,14 @@ def check_number(
     ...
     ValueError: dropout must be a number of at least 0 and below 1, got 1.5
     """
-    valid = isinstance(value, Real) and not isinstance(value, bool)
-    if valid and above < float(value) < below and float(value) >= at_least:  # type: ignore[arg-type]
-        return
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if above < number < below and at_least <= number <= at_most:
+            return
     limits = [
         f"above {above:g}" if above > -math.inf else "",
         f"of at least {at_least:g}" if at_least > -math.inf else "",
+        f"at most {at_most:g}" if at_most < math.inf else "",
         f"below {below:g}" if below < math.inf else "",
     ]
     raise ValueError(f"{name} must be a number {' and '.join(filter(None, limits))}, got {value!r}")

@@ -1,0 +1,117 @@
+"""The deep methods composed from shared parts, and CorrSH composed with the parts of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash
+from boltzhash.codes import hamming, unpack
+from boltzhash.gradients import ESTIMATORS
+from boltzhash.hashers.deep import DeepHasher
+
+QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
+LEARNING: dict[str, Any] = {**QUICK, "learning_rate": 0.02}
+
+
+def separation(hasher: DeepHasher, texts: list[str]) -> float:
+    """Mean distance between topics less that within, in bits."""
+    distances = hamming(hasher.transform(texts), hasher.transform(texts))
+    same = np.kron(np.eye(3), np.ones((30, 30))).astype(bool)
+    return float(distances[~same].mean() - distances[same].mean())
+
+
+COMPOSED = {
+    "mixture prior": {"prior_groups": 5},
+    "ranking": {"ranking": 1.0},
+    "mixture prior, ranking, gumbel": {
+        "prior_groups": 3,
+        "ranking": 0.5,
+        "gradient": "gumbel-softmax",
+    },
+    **{name: {"gradient": name} for name in ESTIMATORS},
+}
+
+
+@pytest.mark.parametrize("parts", COMPOSED.values(), ids=COMPOSED.keys())
+@pytest.mark.parametrize("bound", ["rearranged", "printed"])
+def test_corrsh_takes_the_parts_of_others(texts: list[str], parts: Any, bound: str) -> None:
+    hasher = CorrSH(16, bound=bound, **parts, **LEARNING).fit(texts)
+    assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction
+    assert separation(hasher, texts) > 1.5
+
+
+@pytest.mark.parametrize("gradient", ESTIMATORS)
+def test_nash_takes_every_gradient(texts: list[str], gradient: str) -> None:
+    assert separation(NASH(16, gradient=gradient, **LEARNING).fit(texts), texts) > 2
+
+
+def test_unknown_gradient_is_named(texts: list[str]) -> None:
+    for kind in (NASH, CorrSH):
+        with pytest.raises(ValueError, match=r"gradient must be one of 'straight-through'.*'magic'"):
+            kind(16, gradient="magic", **QUICK).fit(texts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        (BMSH, {"n_groups": 0}, "n_groups must be a positive integer, got 0"),
+        (GMSH, {"n_groups": -1}, "n_groups must be a positive integer, got -1"),
+        (RBSH, {"ranking": -1.0}, "ranking must be a number of at least 0, got -1.0"),
+        (CorrSH, {"prior_groups": -1}, "prior_groups must be an integer of 0 or more, got -1"),
+        (CorrSH, {"ranking": "much"}, "ranking must be a number of at least 0, got 'much'"),
+    ],
+)
+def test_bad_arguments_are_named(
+    texts: list[str], kind: Any, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(16, **arguments, **QUICK).fit(texts)
+
+
+def test_arguments_that_are_passed_on_are_shown() -> None:
+    for kind in (CorrSH, NASH, BMSH, VDSH, GMSH, Doc2hash, RBSH):
+        assert set(DeepHasher._get_param_names()) < {*kind._get_param_names(), ""}
+        assert kind().get_params()["learning_rate"] == 5e-3
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        NASH(colour="red")
+
+
+def test_published_differences_are_the_defaults() -> None:
+    assert Doc2hash().gradient == "gumbel-softmax"
+    assert Doc2hash().decoder_noise == (0.0, 0.0)
+    assert RBSH().decoder_noise == (1.0, 0.0)
+    assert VDSH().kl_weight == GMSH().kl_weight == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", [VDSH, GMSH])
+def test_gaussian_codes_are_cut_at_the_training_medians(kind: Any, texts: list[str]) -> None:
+    hasher = kind(16, **QUICK).fit(texts)
+    bits = unpack(hasher.transform(texts))
+    assert (bits.sum(axis=0) == len(texts) // 2).all()
+
+
+def test_nash_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
+    hasher = NASH(16, **QUICK).fit(texts)
+    probabilities = hasher.bit_probabilities(texts)
+    assert (unpack(hasher.transform(texts)) == (probabilities > 0.5)).all()
+    weights = hasher.weights_
+    x = hasher._network_input(hasher.tfidf(texts)).toarray()
+    h = np.maximum(x @ weights["hidden1.weight"] + weights["hidden1.bias"], 0)
+    h = np.maximum(h @ weights["hidden2.weight"] + weights["hidden2.bias"], 0)
+    logits = h @ weights["heads.location.weight"] + weights["heads.location.bias"]
+    np.testing.assert_allclose(probabilities, expit(logits), atol=1e-6)
+
+
+def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
+    hasher = BMSH(16, n_groups=3, **LEARNING).fit(texts)
+    start = BMSH(16, n_groups=3)._parts(torch.Generator().manual_seed(0))["prior"]
+    learned = hasher.weights_["parts.prior.logits"]
+    assert learned.shape == (3, 16)
+    assert np.abs(learned).max() > 0
+    assert hasher.weights_["parts.prior.weights"].shape == tuple(start.weights.shape)
+    assert np.abs(hasher.weights_["parts.prior.weights"]).max() > 0.01  # they started at 0
