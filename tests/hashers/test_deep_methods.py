@@ -52,7 +52,9 @@ def test_nash_takes_every_gradient(texts: list[str], gradient: str) -> None:
 
 def test_unknown_gradient_is_named(texts: list[str]) -> None:
     for kind in (NASH, CorrSH):
-        with pytest.raises(ValueError, match=r"gradient must be one of 'straight-through'.*'magic'"):
+        with pytest.raises(
+            ValueError, match=r"gradient must be one of 'straight-through'.*'magic'"
+        ):
             kind(16, gradient="magic", **QUICK).fit(texts)
 
 

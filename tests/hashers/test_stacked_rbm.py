@@ -236,7 +236,7 @@ def test_without_torch_fit_says_what_to_install_before_it_reads_the_corpus() -> 
 
 @pytest.mark.slow
 def test_precision_on_reuters(data_folder: Path) -> None:
-    """As good as the S-RBM of the literature, .6154 at 32 bits; measured: .62."""
+    """Above the S-RBM of the literature, .6154 at 32 bits; measured: .67."""
     from boltzhash.datasets.vdsh import load_mat
     from boltzhash.metrics import expected_precision
 
@@ -245,4 +245,4 @@ def test_precision_on_reuters(data_folder: Path) -> None:
     codes = hasher.transform(splits.train.tfidf)
     queries = hasher.transform(splits.test.tfidf)
     precision = expected_precision(queries, codes, splits.test.labels, splits.train.labels)
-    assert precision.mean() > 0.59
+    assert precision.mean() > 0.64

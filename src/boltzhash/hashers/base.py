@@ -26,22 +26,52 @@ BLOCK = 1024
 class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # sklearn is untyped
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
 
-    Subclasses take the text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``
-    and ``max_df`` of :class:`boltzhash.text.TfIdf`, which count when texts are given and not a matrix.
+    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words`` and ``max_df`` are
+    those of :class:`boltzhash.text.TfIdf`; they count when texts are given and not a matrix. A
+    subclass names its own arguments and passes the rest on.
     """
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
 
-    n_bits: int
-    language: str | None
-    stop_words: Iterable[str] | None
-    token_pattern: str | None
-    max_words: int
-    max_df: float
     tfidf_: TfIdf | None
     n_features_in_: int
     distinct_codes_: int  # of the training documents
     bit_balance_: float
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_bits = n_bits
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.max_df = max_df
+        self.random_state = random_state
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Show the arguments that a subclass passes on as its own.
+
+        scikit-learn, ``help`` and editors read the signature; so shared arguments are written once.
+        """
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("__init__")
+        if own is None:
+            return
+        named = [p for p in _arguments_of(own) if p.kind is not p.VAR_KEYWORD]
+        known = {p.name for p in named}
+        passed_on = _arguments_of(getattr(cls.__mro__[1], "__init__"))  # noqa: B009  # for mypy
+        own.__signature__ = inspect.Signature(
+            [*named, *(p for p in passed_on if p.name not in known)]
+        )
 
     def fit(
         self,
@@ -252,6 +282,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
 
     def _collapse_advice(self) -> str:
         return "The documents may be too alike or too few"
+
+
+def _arguments_of(function: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
 import shutil
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -62,10 +61,6 @@ def _bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) 
     E = embedding.astype(np.float64)
     p = softmax(E.sum(axis=0) / 2 + bias)
     return np.asarray(np.sqrt(p) * (E - (E @ p)[:, None]))
-
-
-def _arguments_of(function: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(function).parameters.values())
 
 
 class DeepHasher(Hasher):
@@ -146,16 +141,11 @@ class DeepHasher(Hasher):
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
-        language: str | None = "english",
-        stop_words: Iterable[str] | None = None,
-        token_pattern: str | None = None,
-        max_words: int = 10_000,
-        max_df: float = 0.5,
-        random_state: Any = 0,
         device: str = "auto",
         verbose: bool = False,
+        **shared: Any,
     ) -> None:
-        self.n_bits = n_bits
+        super().__init__(n_bits, **shared)
         self.target = target
         self.input_length = input_length
         self.kl_weight = kl_weight
@@ -168,30 +158,8 @@ class DeepHasher(Hasher):
         self.learning_rate = learning_rate
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
-        self.language = language
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.max_words = max_words
-        self.max_df = max_df
-        self.random_state = random_state
         self.device = device
         self.verbose = verbose
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Show the arguments that a subclass passes on as its own.
-
-        scikit-learn, ``help`` and editors read the signature; so the training recipe is written once.
-        """
-        super().__init_subclass__(**keywords)
-        own = cls.__dict__.get("__init__")
-        if own is None:
-            return
-        named = [p for p in _arguments_of(own) if p.kind is not p.VAR_KEYWORD]
-        known = {p.name for p in named}
-        passed_on = _arguments_of(getattr(cls.__mro__[1], "__init__"))  # noqa: B009  # for mypy
-        own.__signature__ = inspect.Signature(
-            [*named, *(p for p in passed_on if p.name not in known)]
-        )
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:

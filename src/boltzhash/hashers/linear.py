@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -28,7 +28,6 @@ class LinearHasher(Hasher):
     depend on the batch it came in.
     """
 
-    random_state: Any
     directions_: Floats
     offsets_: Floats
 

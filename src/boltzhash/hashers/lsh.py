@@ -6,9 +6,6 @@ docs/models/lsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
@@ -55,25 +52,6 @@ class LSH(LinearHasher):
     >>> hasher.transform(["the moons of planets"]).shape
     (1, 2)
     """
-
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        language: str | None = "english",
-        stop_words: Iterable[str] | None = None,
-        token_pattern: str | None = None,
-        max_words: int = 10_000,
-        max_df: float = 0.5,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_bits = n_bits
-        self.language = language
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.max_words = max_words
-        self.max_df = max_df
-        self.random_state = random_state
 
     def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
         return random.normal(size=(rows.shape[1], self.n_bits)), np.zeros(self.n_bits)

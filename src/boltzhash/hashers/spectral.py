@@ -6,7 +6,6 @@ docs/models/spectral.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,21 +76,10 @@ class SpectralHashing(LinearHasher):
         n_bits: int = 64,
         *,
         n_directions: int | None = None,
-        language: str | None = "english",
-        stop_words: Iterable[str] | None = None,
-        token_pattern: str | None = None,
-        max_words: int = 10_000,
-        max_df: float = 0.5,
-        random_state: Any = 0,
+        **shared: Any,
     ) -> None:
-        self.n_bits = n_bits
+        super().__init__(n_bits, **shared)
         self.n_directions = n_directions
-        self.language = language
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.max_words = max_words
-        self.max_df = max_df
-        self.random_state = random_state
 
     def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
         n = self.n_bits if self.n_directions is None else self.n_directions

@@ -32,8 +32,8 @@ class VDSH(DeepHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     **training
-        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. The KL weight stays 1: latents
-        that are held less tightly spread, and their signs say less.
+        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. The KL weight stays 1 (lower ones
+        gave worse codes); ``decoder_noise`` is not used, the latents are noisy themselves.
 
     References
     ----------
