@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,56 @@ def test_interrupted_fit_resumes_to_the_same_bytes(
     assert resumed.fingerprint() == whole.fingerprint()
     assert resumed.history_ == whole.history_
     assert folder.is_dir()  # the caller removes it once the model is saved
+
+
+def test_resuming_calls_on_epoch_for_new_epochs_only(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    seen: list[int] = []
+
+    def record_and_stop(hasher: CorrSH) -> None:
+        seen.append(hasher.history_[-1].epoch)
+        if seen[-1] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(epochs=5).fit(texts, checkpoint=tmp_path / "c", on_epoch=record_and_stop)
+    quick(epochs=5).fit(
+        texts, checkpoint=tmp_path / "c", on_epoch=lambda h: seen.append(h.history_[-1].epoch)
+    )
+    assert seen == [1, 2, 3, 3, 4, 5]  # the third was interrupted before it was kept
+
+
+def test_checkpoints_are_written_at_most_every_ten_seconds(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that gains four seconds at every look: due after three epochs, and once at the end."""
+    clock = itertools.count(step=4)
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
+    kept: list[int] = []
+    original = training._save
+
+    def counted(*arguments: Any) -> None:
+        kept.append(len(arguments[-1]))
+        original(*arguments)
+
+    monkeypatch.setattr(training, "_save", counted)
+    quick(epochs=10).fit(texts, checkpoint=tmp_path / "checkpoint")
+    assert kept == [3, 6, 9, 10]
+
+
+def test_a_full_disk_does_not_end_a_fit_that_checkpoints(
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    (tmp_path / "file").write_text("in the way")
+    hasher = quick(epochs=3).fit(texts, checkpoint=tmp_path / "file" / "checkpoint")
+    assert len(hasher.history_) == 3
+    assert "no checkpoint could be written" in caplog.text
 
 
 def test_a_diverged_fit_leaves_no_checkpoint(
