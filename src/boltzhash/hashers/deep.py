@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, needs_extra
+from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, head, hidden_layers
 from boltzhash.persistence import Arrays
@@ -383,10 +383,7 @@ class DeepHasher(Hasher):
         return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
 
     def _check_params(self) -> None:
-        try:
-            import torch  # noqa: F401  # only to say that it is missing before the corpus is read
-        except ImportError:
-            raise needs_extra("fit", "torch", "train") from None
+        require_torch()  # said before the corpus is read
         for name in ("hidden_units", "batch_size"):
             check_integer(name, getattr(self, name), 1, "a positive integer")
         if self.epochs is not None:

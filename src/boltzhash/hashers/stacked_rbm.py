@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, needs_extra
+from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats
 from boltzhash.persistence import Arrays, fingerprint
@@ -367,10 +367,7 @@ class StackedRBM(Hasher):
         )
 
     def _check_params(self) -> None:
-        try:
-            import torch  # noqa: F401  # only to say that it is missing before the corpus is read
-        except ImportError:
-            raise needs_extra("fit", "torch", "train") from None
+        require_torch()  # said before the corpus is read
         if not isinstance(self.hidden_units, tuple | list):
             raise ValueError(
                 f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"
