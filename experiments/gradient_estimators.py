@@ -98,7 +98,7 @@ def train(estimator: nn.Module, problem: Problem, logits: Tensor) -> None:
     optimiser = torch.optim.Adam(estimator.parameters(), lr=0.01)
     for _ in range(TRAINING_STEPS):
         rows = logits.expand(TRAINING_DRAWS, -1, -1)
-        value, _ = estimator(rows, problem.loss, generator, 0.0)
+        value, _ = estimator(rows, problem.loss, generator, torch.tensor(0.0))
         optimiser.zero_grad()
         value.mean().backward()
         optimiser.step()
@@ -114,7 +114,7 @@ def measure_one(name: str, estimator: GradientEstimator, problem: Problem, x: fl
     errors, squares = [], []  # of each batch: the mean error, and its mean square
     for _ in range(BATCHES):
         rows = logits.repeat(DRAWS_PER_BATCH, 1, 1).requires_grad_()
-        value, _ = estimator(rows, problem.loss, generator, 0.0)
+        value, _ = estimator(rows, problem.loss, generator, torch.tensor(0.0))
         (gradients,) = torch.autograd.grad(value.sum(), rows)
         errors.append((gradients - exact).mean(0))
         squares.append((gradients - exact).square().mean(0))

@@ -1,35 +1,14 @@
-"""Batches that cover everything once, and rates that follow their schedule."""
+"""Rates that follow their schedule, streams of random numbers, devices."""
 
 from __future__ import annotations
 
 import itertools
 import math
 
-import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
-from boltzhash.training import Schedule, choose_device, generator_for, minibatches
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 25])
-def test_batches_cover_every_row_once_in_order(batch_size: int) -> None:
-    rng = np.random.default_rng(0)
-    one = sparse.random(10, 6, 0.3, format="csr", random_state=rng)
-    other = sparse.random(10, 4, 0.5, format="csr", random_state=rng)
-    order = rng.permutation(10)
-    batches = list(minibatches([one, other], batch_size, order, torch.device("cpu")))
-    assert [b[0].n_rows for b in batches[:-1]] == [batch_size] * (len(batches) - 1)
-    for number, matrix in enumerate((one, other)):
-        seen = torch.cat([b[number].dense(matrix.shape[1]) for b in batches]).numpy()
-        np.testing.assert_array_equal(seen, matrix.toarray()[order])
-
-
-def test_rows_without_words_keep_their_place() -> None:
-    matrix = sparse.csr_matrix(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]))
-    (batch,) = minibatches([matrix], 3, np.array([2, 1, 0]), torch.device("cpu"))
-    assert batch[0].dense(2).tolist() == [[0, 0], [1, 2], [0, 0]]
+from boltzhash.training import Schedule, choose_device, generator_for
 
 
 def test_published_decay_is_every_ten_thousand_steps() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ class GradientEstimator(Protocol):
     """One way to differentiate E f(s), s ~ Bernoulli(σ(logits))."""
 
     def __call__(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The value to minimise, of shape logits.shape[:-1], and the bits s it was sampled at.
 
@@ -53,8 +53,21 @@ def straight_through(probabilities: Tensor, u: Tensor, scale: float = 1.0) -> Te
     >>> p.grad.tolist()
     [1.0, 1.0]
     """
-    bits = (probabilities > u).to(probabilities.dtype)
-    return bits.detach() + scale * (probabilities - probabilities.detach())
+    bits: Tensor = _StraightThrough.apply(probabilities, u, scale)  # type: ignore[no-untyped-call]
+    return bits
+
+
+class _StraightThrough(torch.autograd.Function):
+    """[p > u] forwards, the identity times a factor backwards."""
+
+    @staticmethod
+    def forward(ctx: Any, probabilities: Tensor, u: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
+        return (probabilities > u).to(probabilities.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return (gradient if ctx.scale == 1 else ctx.scale * gradient), None, None
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ class StraightThrough:
     --------
     >>> logits = torch.zeros(1, 2, requires_grad=True)
     >>> f = lambda s: s @ torch.tensor([4.0, -8.0])
-    >>> value, s = StraightThrough()(logits, f, torch.Generator().manual_seed(0), 0.0)
+    >>> value, s = StraightThrough()(logits, f, torch.Generator().manual_seed(0), torch.tensor(0.0))
     >>> value.mean().backward()
     >>> logits.grad.tolist()
     [[1.0, -2.0]]
@@ -79,7 +92,7 @@ class StraightThrough:
     scale: float = 1.0
 
     def __call__(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         s = straight_through(logits.sigmoid(), _uniform(logits, generator), self.scale)
         return _evaluate(f, s), s.detach()
@@ -107,8 +120,8 @@ class GumbelSoftmax:
     Examples
     --------
     >>> estimator = GumbelSoftmax(temperature=(1.0, 0.25))
-    >>> [estimator.temperature_at(progress) for progress in (0.0, 0.5, 1.0)]
-    [1.0, 0.5, 0.25]
+    >>> estimator.temperature_at(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([1.0000, 0.5000, 0.2500])
     """
 
     temperature: tuple[float, float] = (1.0, 0.5)
@@ -118,13 +131,12 @@ class GumbelSoftmax:
         for value in self.temperature:
             _check_positive("temperature", value)
 
-    def temperature_at(self, progress: float) -> float:
+    def temperature_at(self, progress: Tensor) -> Tensor:
         start, end = self.temperature
-        share = min(1.0, max(0.0, progress))
-        return math.exp((1 - share) * math.log(start) + share * math.log(end))
+        return start * (end / start) ** progress.clamp(0, 1)
 
     def __call__(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         z = logits + _logistic(logits, generator)
         relaxed = (z / self.temperature_at(progress)).sigmoid()
@@ -145,14 +157,14 @@ class ARM:
     --------
     >>> logits = torch.zeros(100_000, 2, requires_grad=True)
     >>> f = lambda s: s @ torch.tensor([4.0, -8.0])
-    >>> value, s = ARM()(logits, f, torch.Generator().manual_seed(0), 0.0)
+    >>> value, s = ARM()(logits, f, torch.Generator().manual_seed(0), torch.tensor(0.0))
     >>> value.sum().backward()
     >>> [round(x, 1) for x in logits.grad.mean(0).tolist()]
     [1.0, -2.0]
     """
 
     def __call__(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         r = logits.detach()
         u = _uniform(r, generator)
@@ -190,7 +202,7 @@ class REBAR:
         _check_positive("temperature", self.temperature)
 
     def __call__(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         draw = _Relaxation.draw(logits, self.temperature, generator)
         value = _evaluate(f, draw.s)
@@ -241,7 +253,7 @@ class RELAX(nn.Module):
         return values.reshape(codes.shape[:-1])
 
     def forward(
-        self, logits: Tensor, f: Function, generator: torch.Generator, progress: float
+        self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
     ) -> tuple[Tensor, Tensor]:
         draw = _Relaxation.draw(logits, self.temperature, generator)
         value = _evaluate(f, draw.s)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
+PARTS = ("weight", "bias")
+
 
 class SparseRows(NamedTuple):
     """A batch of sparse rows: row i holds values[offsets[i]:offsets[i+1]] at those indices."""
@@ -35,12 +37,23 @@ class SparseRows(NamedTuple):
         return matrix
 
 
+Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is small and faster so
+
+
+def row_sums(rows: Rows) -> Tensor:
+    """The sum of each row."""
+    if isinstance(rows, Tensor):
+        return rows.sum(-1)
+    zeros = rows.values.new_zeros(rows.n_rows)
+    return zeros.index_add(0, rows.row_numbers(), rows.values)
+
+
 def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """Inverted dropout with a generator of its own: torch's draws from the global one."""
     if rate == 0:
         return x
-    kept = torch.empty_like(x).uniform_(generator=generator) >= rate
-    return x * kept / (1 - rate)
+    kept = torch.empty_like(x).bernoulli_(1 - rate, generator=generator)
+    return x * kept.div_(1 - rate)
 
 
 def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
@@ -61,15 +74,11 @@ class Linear(nn.Module):
 
 
 class SparseLinear(Linear):
-    """The first layer: reads only the weights of the words that occur.
+    """The first layer: of sparse rows it reads only the weights of the words that occur."""
 
-    On a GPU the batch is made dense instead: it is small, faster so, and the gradient sums there in a
-    fixed order.
-    """
-
-    def forward(self, x: SparseRows) -> Tensor:  # type: ignore[override]  # sparse input
-        if x.values.is_cuda:
-            return torch.addmm(self.bias, x.dense(self.weight.shape[0]), self.weight)
+    def forward(self, x: Rows) -> Tensor:
+        if isinstance(x, Tensor):
+            return super().forward(x)
         summed: Tensor = embedding_bag(
             x.indices,
             self.weight,
@@ -79,6 +88,19 @@ class SparseLinear(Linear):
             include_last_offset=True,
         )
         return summed + self.bias
+
+
+class Heads(Linear):
+    """Several linear outputs of one layer, computed as one product: a GPU then launches a third."""
+
+    def __init__(self, n_inputs: int, sizes: dict[str, int], generator: torch.Generator) -> None:
+        super().__init__(n_inputs, sum(sizes.values()), generator)
+        self.sizes = sizes
+
+    def named(self, joined: Tensor) -> dict[str, Tensor]:
+        """What belongs to each head, of outputs, weights or biases: a view."""
+        parts = joined.split_with_sizes(list(self.sizes.values()), dim=-1)
+        return dict(zip(self.sizes, parts, strict=True))
 
 
 class InferenceNetwork(nn.Module):
@@ -96,14 +118,23 @@ class InferenceNetwork(nn.Module):
         self.dropout_rate = dropout_rate
         self.hidden1 = SparseLinear(n_words, n_hidden, generator)
         self.hidden2 = Linear(n_hidden, n_hidden, generator)
-        self.heads = nn.ModuleDict(
-            {name: Linear(n_hidden, size, generator) for name, size in heads.items()}
-        )
+        self.heads = Heads(n_hidden, heads, generator)
 
-    def forward(self, x: SparseRows, generator: torch.Generator) -> dict[str, Tensor]:
+    def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
         h = dropout(self.hidden1(x).relu(), self.dropout_rate, generator)
         h = dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
-        return {name: head(h) for name, head in self.heads.items()}
+        return self.heads.named(self.heads(h))
+
+    def arrays(self) -> dict[str, Tensor]:
+        """The weights by name, those of each head by themselves."""
+        layers = {"hidden1": self.hidden1, "hidden2": self.hidden2}
+        named = {
+            f"{n}.{part}": getattr(layer, part) for n, layer in layers.items() for part in PARTS
+        }
+        for part in PARTS:
+            for name, of_head in self.heads.named(getattr(self.heads, part)).items():
+                named[f"heads.{name}.{part}"] = of_head
+        return named
 
 
 class Autoencoder(nn.Module):

@@ -11,24 +11,22 @@ import torch
 from torch import Tensor
 
 from boltzhash.distributions import BernoulliMixture, Boltzmann
-from boltzhash.networks import SparseRows
+from boltzhash.networks import Rows, row_sums
 
 
-def word_log_likelihood(word_logits: Tensor, target: SparseRows) -> Tensor:
+def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     """log p(x | s) = Σ_w t_w log softmax(sᵀE + b)_w (eq. 2), t_w how often or how much w counts.
 
-    On a CPU only the words that occur are gathered; on a GPU the product is dense, because scattered
+    Of a sparse target only the words that occur are gathered. On a GPU targets are dense: scattered
     sums there depend on the order in which threads finish.
     """
+    if isinstance(target, Tensor):
+        return (target * word_logits.log_softmax(-1)).sum(-1)
     log_normalizer = word_logits.logsumexp(-1)
-    if word_logits.is_cuda:
-        dense = target.dense(word_logits.shape[-1])
-        return (dense * word_logits).sum(-1) - dense.sum(-1) * log_normalizer
     rows = target.row_numbers()
-    zeros = torch.zeros_like(log_normalizer)
-    seen = zeros.index_add(0, rows, target.values * word_logits[rows, target.indices])
-    weight = zeros.index_add(0, rows, target.values)
-    return seen - weight * log_normalizer
+    found = target.values * word_logits[rows, target.indices]
+    seen = torch.zeros_like(log_normalizer).index_add(0, rows, found)
+    return seen - row_sums(target) * log_normalizer
 
 
 class Prior(Protocol):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, embedding_bag, softplus
 
-from boltzhash.networks import Linear, SparseLinear, SparseRows
+from boltzhash.networks import Linear, Rows, SparseLinear
 
 
 class RBM(NamedTuple):
@@ -26,7 +26,7 @@ class RBM(NamedTuple):
     hidden_bias: Tensor  # c (n_hidden,)
 
 
-Visible = Tensor | SparseRows
+Visible = Rows
 
 
 def start_rbm(visible_bias: Tensor, n_hidden: int, generator: torch.Generator) -> RBM:
@@ -81,8 +81,6 @@ def statistics(v: Visible, rbm: RBM) -> RBM:
     """⟨v p(h | v)ᵀ⟩, ⟨v⟩ and ⟨p(h | v)⟩ over the rows: −∂F/∂θ on average, one phase of learning."""
     hidden = hidden_probabilities(v, rbm)
     shares = hidden / hidden.shape[0]
-    if isinstance(v, SparseRows) and v.values.is_cuda:
-        v = v.dense(rbm.weight.shape[0])  # scattered sums there depend on which thread is first
     if isinstance(v, Tensor):
         return RBM(v.T @ shares, v.mean(0), hidden.mean(0))
     products = v.values.unsqueeze(-1) * shares[v.row_numbers()]
@@ -141,7 +139,7 @@ class Unrolled(nn.Module):
             _layer(Linear, rbm.weight.T.contiguous(), rbm.visible_bias) for rbm in reversed(stack)
         )
 
-    def code_logits(self, counts: SparseRows) -> Tensor:
+    def code_logits(self, counts: Rows) -> Tensor:
         """The input of the code units."""
         return _sigmoid_between(self.encoder, counts)
 
@@ -163,11 +161,9 @@ def _layer(kind: type[Linear], weight: Tensor, bias: Tensor) -> Linear:
 
 
 def _product(v: Visible, weight: Tensor) -> Tensor:
-    """vW. Sparse rows read only the weights of the words that occur; on a GPU they are made dense."""
+    """vW. Sparse rows read only the weights of the words that occur."""
     if isinstance(v, Tensor):
         return v @ weight
-    if v.values.is_cuda:
-        return v.dense(weight.shape[0]) @ weight
     summed: Tensor = embedding_bag(
         v.indices,
         weight,

@@ -5,47 +5,24 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from boltzhash.batches import Batch, Documents, Plan, Terms, minibatches
 from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
-from boltzhash.networks import SparseRows
 from boltzhash.persistence import read_checkpoint, write_checkpoint
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
 logger = logging.getLogger("boltzhash")
-
-
-class Batch(NamedTuple):
-    """What one step sees: the documents, what the decoder should say of them, where we are."""
-
-    inputs: SparseRows
-    targets: SparseRows
-    progress: float  # share of the epochs that are over
-    generator: torch.Generator
-    companions: tuple[SparseRows, ...] = ()  # further rows that belong to each document
-
-
-Companions = Callable[[np.random.Generator], list[sparse.csr_matrix]]
-
-
-class Terms(NamedTuple):
-    """What one step reports: means over the batch, and the bits of its codes."""
-
-    loss: Tensor
-    reconstruction: Tensor
-    kl: Tensor
-    bits: Tensor
 
 
 @dataclass(frozen=True)
@@ -93,8 +70,12 @@ def generator_for(seed: int, stream: int, device: torch.device | str = "cpu") ->
 
     A stream of its own for each epoch makes resuming exact: there is no generator state to store.
     """
-    state = np.random.SeedSequence([seed, stream]).generate_state(1, np.uint64)[0]
-    return torch.Generator(device).manual_seed(int(state))
+    return torch.Generator(device).manual_seed(stream_seed(seed, stream))
+
+
+def stream_seed(seed: int, stream: int) -> int:
+    """What seeds the generator of a stream."""
+    return int(np.random.SeedSequence([seed, stream]).generate_state(1, np.uint64)[0])
 
 
 def choose_device(device: str) -> torch.device:
@@ -107,34 +88,10 @@ def choose_device(device: str) -> torch.device:
         raise ValueError(f'device must be "auto" or a torch device, got {device!r}') from error
 
 
-def minibatches(
-    matrices: list[sparse.csr_matrix], batch_size: int, order: np.ndarray, device: torch.device
-) -> Iterator[list[SparseRows]]:
-    """The same rows of each matrix, ``batch_size`` at a time, in the given order.
-
-    The rows are put in order once, so a batch is a slice, and nothing is ever dense.
-    """
-    shuffled = [matrix[order] for matrix in matrices]
-    on_device = [
-        (torch.from_numpy(m.indices).to(device), torch.from_numpy(m.data).to(device))
-        for m in shuffled
-    ]
-    for start in range(0, len(order), batch_size):
-        stop = min(start + batch_size, len(order))
-        rows = []
-        for matrix, (indices, values) in zip(shuffled, on_device, strict=True):
-            pointers = matrix.indptr[start : stop + 1]
-            first, last = int(pointers[0]), int(pointers[-1])
-            offsets = torch.from_numpy((pointers - first).astype(np.int32)).to(device)
-            rows.append(SparseRows(indices[first:last], values[first:last], offsets))
-        yield rows
-
-
 def train(
     model: nn.Module,
     step: Callable[[Batch], Terms],
-    inputs: sparse.csr_matrix,
-    targets: sparse.csr_matrix,
+    documents: Documents,
     schedule: Schedule,
     *,
     seed: int,
@@ -144,13 +101,11 @@ def train(
     fingerprint: str = "",
     on_epoch: Callable[[EpochRecord], None],
     on_resume: Callable[[list[EpochRecord]], None] = lambda records: None,
-    companions: Companions | None = None,
 ) -> None:
     """Minimise ``step(batch).loss`` over the model's parameters with Adam.
 
     ``on_epoch`` gets the record of every epoch that is trained, ``on_resume`` those of the epochs
     that an interrupted run had finished.
-    ``companions`` draws further matrices for an epoch, whose rows go with those of ``inputs``.
     With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
     ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
     """
@@ -158,10 +113,10 @@ def train(
         model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
+    steps = _steps(model, step, documents, schedule.batch_size, device)
     history: list[EpochRecord] = []
     if checkpoint is not None:
-        history = _resume(checkpoint, fingerprint, model, optimizer)
+        history = _resume(checkpoint, fingerprint, model, steps.optimizer)
     on_resume(list(history))
     saved_at = time.monotonic()
     with tqdm(
@@ -172,12 +127,7 @@ def train(
         disable=None if verbose else True,
     ) as bar:
         for epoch in range(len(history), schedule.epochs):
-            rng = np.random.default_rng([seed, epoch + 1])
-            order = rng.permutation(inputs.shape[0])
-            matrices = [inputs, targets, *(companions(rng) if companions is not None else [])]
-            batches = minibatches(matrices, schedule.batch_size, order, device)
-            generator = generator_for(seed, epoch + 1, device)
-            record = _epoch(step, optimizer, batches, schedule, generator, len(order), epoch)
+            record = _epoch(steps, documents, schedule, seed, epoch)
             history.append(record)
             bar.update()
             bar.set_postfix(nats=f"{-record.reconstruction:.1f}", codes=record.distinct_codes)
@@ -185,32 +135,33 @@ def train(
             due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
             last = epoch + 1 == schedule.epochs
             if checkpoint is not None and (due or (last and checkpoint.exists())):
-                _save(checkpoint, fingerprint, model, optimizer, history)
+                _save(checkpoint, fingerprint, model, steps.optimizer, history)
                 saved_at = time.monotonic()
 
 
-def _epoch(
+def _steps(
+    model: nn.Module,
     step: Callable[[Batch], Terms],
-    optimizer: torch.optim.Adam,
-    batches: Iterator[list[SparseRows]],
-    schedule: Schedule,
-    generator: torch.Generator,
-    n: int,
-    epoch: int,
+    documents: Documents,
+    batch_size: int,
+    device: torch.device,
+) -> Steps:
+    """How steps are taken on this device."""
+    if device.type == "cuda":
+        from boltzhash.replay import ReplayedSteps
+
+        return ReplayedSteps(model, step, documents, batch_size, device)
+    return PlainSteps(model, step, documents, batch_size, device)
+
+
+def _epoch(
+    steps: Steps, documents: Documents, schedule: Schedule, seed: int, epoch: int
 ) -> EpochRecord:
-    steps_per_epoch = math.ceil(n / schedule.batch_size)
-    sums = torch.zeros(2, device=generator.device)
-    bits = []
-    for number, (x, t, *companions) in enumerate(batches):
-        for group in optimizer.param_groups:
-            group["lr"] = schedule.rate(epoch * steps_per_epoch + number, steps_per_epoch)
-        progress = epoch / schedule.epochs
-        terms = step(Batch(x, t, progress, generator, tuple(companions)))
-        optimizer.zero_grad(set_to_none=True)
-        terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        optimizer.step()
-        sums += torch.stack([terms.reconstruction, terms.kl]).detach() * x.n_rows
-        bits.append(terms.bits)
+    plan = documents.draw(np.random.default_rng([seed, epoch + 1]))
+    n = len(plan.order)
+    n_steps = math.ceil(n / schedule.batch_size)
+    rates = [schedule.rate(epoch * n_steps + number, n_steps) for number in range(n_steps)]
+    sums, bits = steps.epoch(plan, rates, epoch / schedule.epochs, stream_seed(seed, epoch + 1))
     reconstruction, kl = (sums / n).tolist()
     if not math.isfinite(reconstruction) or not math.isfinite(kl):
         raise TrainingError(
@@ -218,8 +169,58 @@ def _epoch(
             f"learning_rate={schedule.learning_rate} is too high for this corpus, try "
             f"{schedule.learning_rate / 10:g}"
         )
-    seen = torch.cat(bits).cpu().numpy()
+    seen = bits.cpu().numpy()
     return EpochRecord(epoch + 1, reconstruction, kl, distinct(pack(seen)), bit_balance(seen))
+
+
+class Steps(Protocol):
+    """Runs epochs: sums of reconstruction and KL over the documents, and the bits of each."""
+
+    optimizer: torch.optim.Adam
+
+    def epoch(
+        self, plan: Plan, rates: list[float], progress: float, seed: int
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+class PlainSteps:
+    """One step after the other, as Python says; sparse on a CPU."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        step: Callable[[Batch], Terms],
+        documents: Documents,
+        batch_size: int,
+        device: torch.device,
+    ) -> None:
+        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self._step = step
+        self._documents = documents
+        self._batch_size = batch_size
+        self._device = device
+
+    def epoch(
+        self, plan: Plan, rates: list[float], progress: float, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        inputs = self._documents.inputs
+        targets = self._documents.mixed_targets(plan.neighbour)
+        matrices = [inputs, targets, *(inputs[rows] for rows in plan.companions)]
+        batches = minibatches(matrices, self._batch_size, plan.order, self._device)
+        generator = torch.Generator(self._device).manual_seed(seed)
+        so_far = torch.tensor(progress, device=self._device)
+        sums = torch.zeros(2, device=self._device)
+        bits = []
+        for rate, (x, t, *companions) in zip(rates, batches, strict=True):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            terms = self._step(Batch(x, t, so_far, generator, tuple(companions)))
+            self.optimizer.zero_grad(set_to_none=True)
+            terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            self.optimizer.step()
+            sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
+            bits.append(terms.bits)
+        return sums, torch.cat(bits)
 
 
 def _resume(

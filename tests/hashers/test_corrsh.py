@@ -42,8 +42,9 @@ def test_numpy_posterior_is_the_twin_of_the_trained_one(texts: list[str], rank: 
     hasher = quick(rank=rank, dropout=0.0).fit(texts)
     matrix = hasher.tfidf(texts)
     network = InferenceNetwork(matrix.shape[1], 32, hasher._heads(), 0.0, generator_for(0, 0))
-    weights = {k: v for k, v in hasher.weights_.items() if k in network.state_dict()}
-    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    with torch.no_grad():
+        for name, there in network.arrays().items():
+            there.copy_(torch.from_numpy(hasher.weights_[name]))
     rows = hasher._network_input(matrix).astype(np.float32)
     batch = SparseRows(*(torch.from_numpy(a) for a in (rows.indices, rows.data, rows.indptr)))
     trained = hasher._boltzmann(network(batch, generator_for(0, 1)))

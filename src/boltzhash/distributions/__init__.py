@@ -4,7 +4,7 @@ Every distribution is batched over its leading dimensions and offers ``sample``,
 ``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes.
 """
 
-from boltzhash.distributions.bernoulli import Bernoulli, enumerate_codes
+from boltzhash.distributions.bernoulli import Bernoulli, FairBits, enumerate_codes
 from boltzhash.distributions.boltzmann import (
     Boltzmann,
     CholeskyCovariance,
@@ -15,7 +15,6 @@ from boltzhash.distributions.gaussian import Gaussian
 from boltzhash.distributions.mixture import BernoulliMixture
 from boltzhash.distributions.priors import (
     BernoulliMixturePrior,
-    FairBits,
     GaussianMixturePrior,
     MixturePrior,
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid, softplus
+from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from boltzhash.gradients import straight_through
 
@@ -22,6 +23,13 @@ def enumerate_codes(n_bits: int) -> Tensor:
     numbers = torch.arange(2**n_bits).unsqueeze(-1)
     shifts = torch.arange(n_bits - 1, -1, -1)
     return ((numbers >> shifts) & 1).to(torch.get_default_dtype())
+
+
+class FairBits(nn.Module):
+    """p(s) = 2^-m: the prior of NASH and CorrSH, with nothing to learn."""
+
+    def log_prob(self, s: Tensor) -> Tensor:
+        return s.new_full(s.shape[:-1], -s.shape[-1] * math.log(2))
 
 
 @dataclass(frozen=True)
@@ -56,10 +64,10 @@ class Bernoulli:
         return straight_through(probabilities, u)
 
     def entropy(self) -> Tensor:
-        p = self.mean
-        return -(p * logsigmoid(self.logits) + (1 - p) * logsigmoid(-self.logits)).sum(-1)
+        """Σ_i log(1 + e^{r_i}) − σ(r_i) r_i."""
+        return (softplus(self.logits) - self.mean * self.logits).sum(-1)
 
-    def kl_divergence(self, prior: Bernoulli) -> Tensor:
+    def kl_divergence(self, prior: Bernoulli | FairBits) -> Tensor:
         """KL(self ‖ prior) in closed form: the regulariser of a factorised posterior."""
         return -self.entropy() - prior.log_prob(self.mean)
 

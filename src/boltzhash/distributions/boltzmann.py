@@ -55,8 +55,14 @@ class LowRankCovariance:
     def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
         """D^½ ε₁ + U ε₂ (eq. 26)."""
         independent = self.deviation * _standard_normal(self.deviation, n, generator)
-        epsilon = _standard_normal(self.factor[..., 0, :], n, generator)
-        return independent + (self.factor @ epsilon.unsqueeze(-1)).squeeze(-1)
+        *batch, _, v = self.factor.shape
+        if v == 0:
+            return independent
+        shape = (*batch, n, v)  # all draws of a document as one product, (n, v) times Uᵀ
+        epsilon = torch.randn(
+            shape, generator=generator, dtype=self.factor.dtype, device=self.factor.device
+        )
+        return independent + (epsilon @ self.factor.mT).movedim(-2, 0)
 
     def quadratic(self, s: Tensor) -> Tensor:
         """Σ_i D_i s_i² + ‖Uᵀs‖², O(mv)."""

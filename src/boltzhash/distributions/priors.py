@@ -15,13 +15,6 @@ from boltzhash.distributions.bernoulli import Bernoulli
 from boltzhash.distributions.gaussian import Gaussian
 
 
-class FairBits(nn.Module):
-    """p(s) = 2^-m: the prior of NASH and CorrSH, with nothing to learn."""
-
-    def log_prob(self, s: Tensor) -> Tensor:
-        return Bernoulli(torch.zeros_like(s)).log_prob(s)
-
-
 class MixturePrior(nn.Module):
     """Weights π and the divergence from q(s | x) q(c | x), whatever the components are."""
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from boltzhash.batches import Batch, Companions, Terms
     from boltzhash.distributions import Boltzmann
-    from boltzhash.networks import Autoencoder, SparseRows
-    from boltzhash.training import Batch, Companions, Terms
+    from boltzhash.networks import Autoencoder, Rows
 
 
 class CorrSH(DeepHasher):
@@ -140,42 +140,42 @@ class CorrSH(DeepHasher):
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """One batch of the bound L̃_k, eq. 24, to be minimised with its sign turned."""
         from boltzhash import objectives
-        from boltzhash.training import Terms
+        from boltzhash.batches import Terms
+        from boltzhash.distributions import BernoulliMixture
 
         posterior = self._boltzmann(model.encoder(batch.inputs, batch.generator))
         estimate, prior = model.parts["gradient"], model.parts["prior"]
-        mixture = posterior.sample_mixture(self.n_components, batch.generator)
+        logits = posterior.sample_logits(1 + self.n_components, batch.generator)
+        r, mixture = logits[0], BernoulliMixture(logits[1:])
         beta = self._beta(batch)
-
-        def at_s(s: Tensor) -> Tensor:
-            if self.bound == "printed":
-                return objectives.printed_at_s(posterior, prior, s)
-            return s.new_zeros(s.shape[:-1])
-
-        def at_s_tilde(s_tilde: Tensor) -> Tensor:
-            if self.bound == "printed":
-                return objectives.printed_at_s_tilde(posterior, mixture, s_tilde)
-            return objectives.regulariser_rearranged(mixture, prior, s_tilde)
-
-        where = (batch.generator, batch.progress)
-        r = posterior.sample_logits(1, batch.generator).squeeze(0)
         noise = self._noise(r, batch)
+        printed = self.bound == "printed"
 
         def cost(s: Tensor) -> Tensor:
-            return -(self._log_likelihood(model, s + noise, batch) + beta * at_s(s))
+            """−log p(x | s), and what the printed bound adds at s."""
+            likelihood = self._log_likelihood(model, s + noise, batch)
+            if printed:
+                likelihood = likelihood + beta * objectives.printed_at_s(posterior, prior, s)
+            return -likelihood
+
+        def divergence(s_tilde: Tensor) -> Tensor:
+            if printed:
+                return -objectives.printed_at_s_tilde(posterior, mixture, s_tilde)
+            return -objectives.regulariser_rearranged(mixture, prior, s_tilde)
 
         # Estimators get what is minimised, with its sign: RELAX learns from it as well.
+        where = (batch.generator, batch.progress)
         first, s = estimate(r, cost, *where)
-        chosen = mixture.choose(batch.generator)
-        second, s_tilde = estimate(chosen, lambda s_tilde: -beta * at_s_tilde(s_tilde), *where)
-        loss = (first + second).mean()
+        second, _ = estimate(mixture.choose(batch.generator), divergence, *where)
+        loss = (first + beta * second).mean()
         if self.ranking:
             nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
             codes = posterior.sample(batch.generator)
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
-        at_sample = at_s(s).detach()
-        reconstruction = -(first.detach() + beta * at_sample).mean()
-        kl = -(at_sample + at_s_tilde(s_tilde).detach()).mean()
+        reconstruction, kl = -first.detach().mean(), second.detach().mean()
+        if printed:
+            at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
+            reconstruction, kl = reconstruction - beta * at_s, kl - at_s
         return Terms(loss, reconstruction, kl, posterior.location > 0)
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
@@ -190,9 +190,9 @@ class CorrSH(DeepHasher):
         return {"prior": prior, "gradient": make_estimator(self.gradient, self.n_bits, generator)}
 
     def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
-        return weak_triplets(matrix, self._network_input) if self.ranking else None
+        return weak_triplets(matrix) if self.ranking else None
 
-    def _codes_of(self, model: Autoencoder, rows: SparseRows, batch: Batch) -> Tensor:
+    def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""
         posterior = self._boltzmann(model.encoder(rows, batch.generator))
         return posterior.sample(batch.generator)
@@ -206,9 +206,10 @@ class CorrSH(DeepHasher):
 
         location = outputs["location"]
         if self.rank == "full":
-            rows, columns = np.tril_indices(self.n_bits, -1)
+            m = self.n_bits
+            rows, columns = torch.tril_indices(m, m, -1, device=location.device)
             cholesky = torch.diag_embed(softplus(outputs["deviation"]))
-            cholesky[:, rows, columns] = outputs["couplings"].tanh() / self.n_bits
+            cholesky[:, rows, columns] = outputs["couplings"].tanh() / m
             return Boltzmann(location, CholeskyCovariance(cholesky))
         deviation = softplus(outputs["deviation"])
         if self.rank == 0:

@@ -23,29 +23,35 @@ from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, head, hidden_layers
+from boltzhash.neighbours import nearest_by_cosine
 from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows
 from boltzhash.version import __version__
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
+    from boltzhash.batches import Batch, Companions, Terms
     from boltzhash.networks import Autoencoder
-    from boltzhash.training import Batch, Companions, EpochRecord, Terms
+    from boltzhash.training import EpochRecord
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
 DEFAULT_LEARNING_RATE = 5e-3
 
 
-def ramp(ends: tuple[float, float], progress: float) -> float:
+def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
     """From the first value to the last as progress goes from 0 to 1, and no further.
 
-    >>> ramp((0.0, 0.1), 0.5), ramp((0.0, 0.1), 2.0)
-    (0.05, 0.1)
+    >>> import torch
+    >>> ramp((0.0, 0.5), torch.tensor([0.0, 0.5, 2.0]))
+    tensor([0.0000, 0.2500, 0.5000])
     """
     first, last = ends
-    return first + (last - first) * min(1.0, progress)
+    if first == last:
+        return first
+    return first + (last - first) * progress.clamp(max=1)
 
 
 class BitWords(NamedTuple):
@@ -100,6 +106,11 @@ class DeepHasher(Hasher):
     unigram_start : bool, default=True
         Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
         are not spent on learning that; False starts it at random, as published.
+    neighbours : int, default=0
+        How many of a document's nearest, by tf-idf cosine, its code should speak for as well: every
+        epoch the decoder is also asked for the words of one of them, drawn at random.
+    neighbour_share : float, default=0.5
+        How much of what is asked for is the neighbour's.
     language, stop_words, token_pattern, max_words, max_df
         How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
@@ -141,6 +152,8 @@ class DeepHasher(Hasher):
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
+        neighbours: int = 0,
+        neighbour_share: float = 0.5,
         device: str = "auto",
         verbose: bool = False,
         **shared: Any,
@@ -158,6 +171,8 @@ class DeepHasher(Hasher):
         self.learning_rate = learning_rate
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
+        self.neighbours = neighbours
+        self.neighbour_share = neighbour_share
         self.device = device
         self.verbose = verbose
 
@@ -181,22 +196,20 @@ class DeepHasher(Hasher):
         """Draws the documents to compare each document with, where a method does."""
         return None
 
-    def _noise(self, like: torch.Tensor, batch: Batch) -> torch.Tensor:
+    def _noise(self, like: Tensor, batch: Batch) -> Tensor:
         """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
         import torch
 
         noise = torch.empty_like(like).normal_(generator=batch.generator)
         return ramp(self.decoder_noise, batch.progress) * noise
 
-    def _log_likelihood(
-        self, model: Autoencoder, noisy_code: torch.Tensor, batch: Batch
-    ) -> torch.Tensor:
+    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction."""
         from boltzhash.objectives import word_log_likelihood
 
         return word_log_likelihood(model.decoder(noisy_code), batch.targets)
 
-    def _beta(self, batch: Batch) -> float:
+    def _beta(self, batch: Batch) -> Tensor | float:
         return ramp(self.kl_weight, batch.progress / self.kl_ramp)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
@@ -238,6 +251,7 @@ class DeepHasher(Hasher):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
+        from boltzhash.batches import Documents
         from boltzhash.training import Schedule, choose_device, generator_for, train
 
         matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
@@ -261,8 +275,13 @@ class DeepHasher(Hasher):
             train(
                 model,
                 lambda batch: self._step(model, batch),
-                inputs,
-                targets,
+                Documents(
+                    inputs,
+                    targets,
+                    self._companions(matrix),
+                    nearest_by_cosine(matrix, self.neighbours) if self.neighbours else None,
+                    self.neighbour_share,
+                ),
                 Schedule(
                     self._n_epochs(matrix.shape[0]),
                     self.batch_size,
@@ -276,7 +295,6 @@ class DeepHasher(Hasher):
                 fingerprint=self._fingerprint(matrix, seed),
                 on_epoch=after_epoch,
                 on_resume=self.history_.extend,
-                companions=self._companions(matrix),
             )
             self._take_weights(model)
             self._finish(matrix)
@@ -297,11 +315,13 @@ class DeepHasher(Hasher):
 
     def _take_weights(self, model: Autoencoder) -> None:
         learned = {
-            **model.encoder.state_dict(),
+            **model.encoder.arrays(),
             **model.decoder.state_dict(prefix="decoder."),
             **model.learned.state_dict(prefix="parts."),
         }
-        self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
+        self._set_arrays(
+            {name: np.ascontiguousarray(part.detach().cpu()) for name, part in learned.items()}
+        )
 
     def _network_input(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
         return matrix if self.input_length is None else unit_rows(matrix) * self.input_length
@@ -392,6 +412,8 @@ class DeepHasher(Hasher):
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:
             check_number("input_length", self.input_length, above=0)
+        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
+        check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
         check_number("kl_ramp", self.kl_ramp, above=0)

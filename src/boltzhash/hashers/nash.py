@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from boltzhash.batches import Batch, Terms
     from boltzhash.distributions import Bernoulli
-    from boltzhash.networks import Autoencoder, SparseRows
-    from boltzhash.training import Batch, Terms
+    from boltzhash.networks import Autoencoder, Rows
 
 
 class NASH(DeepHasher):
@@ -64,8 +64,8 @@ class NASH(DeepHasher):
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """ELBO with one sample of s and the KL in closed form."""
+        from boltzhash.batches import Terms
         from boltzhash.distributions import Bernoulli
-        from boltzhash.training import Terms
 
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Bernoulli(outputs["location"])
@@ -85,15 +85,15 @@ class NASH(DeepHasher):
         self, model: Autoencoder, posterior: Bernoulli, outputs: dict[str, Tensor]
     ) -> Tensor:
         """KL(q(s | x) ‖ p(s)), p fair bits."""
-        from boltzhash.distributions import Bernoulli
+        from boltzhash.distributions import FairBits
 
-        return posterior.kl_divergence(Bernoulli(posterior.logits.new_zeros(self.n_bits)))
+        return posterior.kl_divergence(FairBits())
 
     def _further(self, model: Autoencoder, posterior: Bernoulli, batch: Batch) -> Tensor | float:
         """What a variant adds to the loss."""
         return 0.0
 
-    def _codes_of(self, model: Autoencoder, rows: SparseRows, batch: Batch) -> Tensor:
+    def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents."""
         from boltzhash.distributions import Bernoulli
 

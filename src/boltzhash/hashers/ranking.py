@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,16 +12,14 @@ from boltzhash.codes import Codes, hamming
 from boltzhash.hashers.self_taught import SelfTaughtHashing
 
 if TYPE_CHECKING:
-    from boltzhash.training import Companions
+    from boltzhash.batches import Companions
 
 LABELLER_BITS = 64
 CANDIDATES = 100
 BLOCK = 512
 
 
-def weak_triplets(
-    matrix: sparse.csr_matrix, network_input: Callable[[sparse.csr_matrix], sparse.csr_matrix]
-) -> Companions:
+def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
     """For each epoch, two companions of every document: one that the labeller calls nearer, one farther.
 
     The labeller is self-taught hashing, as in RBSH; companions are drawn from the ``CANDIDATES`` nearest
@@ -31,13 +28,7 @@ def weak_triplets(
     n_bits = min(LABELLER_BITS, 8 * max(1, (min(matrix.shape) - 2) // 8))
     codes = SelfTaughtHashing(n_bits).fit(matrix).transform(matrix)
     neighbours, distances = nearest(codes, min(CANDIDATES, matrix.shape[0] - 1))
-    inputs = network_input(matrix).astype(np.float32)
-
-    def draw(rng: np.random.Generator) -> list[sparse.csr_matrix]:
-        nearer, farther = draw_pairs(neighbours, distances, rng)
-        return [inputs[nearer], inputs[farther]]
-
-    return draw
+    return lambda rng: list(draw_pairs(neighbours, distances, rng))
 
 
 def nearest(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -13,9 +13,9 @@ from boltzhash.hashers.ranking import weak_triplets
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from boltzhash.batches import Batch, Companions
     from boltzhash.distributions import Bernoulli
     from boltzhash.networks import Autoencoder
-    from boltzhash.training import Batch, Companions
 
 
 class RBSH(NASH):
@@ -66,7 +66,7 @@ class RBSH(NASH):
         return self.ranking * ranking_hinge(codes, nearer, farther).mean()
 
     def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
-        return weak_triplets(matrix, self._network_input)
+        return weak_triplets(matrix)
 
     def _check_params(self) -> None:
         super()._check_params()

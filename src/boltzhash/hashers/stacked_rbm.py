@@ -30,8 +30,9 @@ from boltzhash.persistence import Arrays, fingerprint
 if TYPE_CHECKING:
     import torch
 
+    from boltzhash.batches import Batch, Terms
     from boltzhash.rbm import RBM, Unrolled
-    from boltzhash.training import Batch, EpochRecord, Terms
+    from boltzhash.training import EpochRecord
 
 # Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
@@ -183,6 +184,7 @@ class StackedRBM(Hasher):
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
         """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
+        from boltzhash.batches import Documents
         from boltzhash.rbm import Unrolled
         from boltzhash.training import Schedule, choose_device, train
 
@@ -204,8 +206,7 @@ class StackedRBM(Hasher):
             train(
                 network,
                 partial(self._step, network),
-                counts,
-                counts,
+                Documents(counts, counts),
                 Schedule(epochs, self.batch_size, self.learning_rate, "cosine"),
                 seed=seed,
                 device=device,
@@ -252,8 +253,8 @@ class StackedRBM(Hasher):
         """
         import torch
 
+        from boltzhash.batches import minibatches
         from boltzhash.rbm import Visible, hidden_logits, hidden_probabilities
-        from boltzhash.training import minibatches
 
         bias = stack[-1].hidden_bias
         total = torch.zeros_like(bias)
@@ -271,6 +272,8 @@ class StackedRBM(Hasher):
         """Contrastive divergence on the machine above ``below``; its tensors change in place."""
         import torch
 
+        from boltzhash.batches import minibatches
+        from boltzhash.networks import row_sums
         from boltzhash.objectives import word_log_likelihood
         from boltzhash.rbm import (
             Visible,
@@ -280,29 +283,29 @@ class StackedRBM(Hasher):
             hidden_probabilities,
             word_mean,
         )
-        from boltzhash.training import generator_for, minibatches
+        from boltzhash.training import generator_for
 
         device, n = rbm.weight.device, counts.shape[0]
         epochs = self.pretraining_epochs or self._enough(
             counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
         )
-        totals = sparse.csr_matrix(counts.sum(axis=1))
         optimizer = torch.optim.Adam(rbm, lr=self.pretraining_rate, maximize=True, fused=True)
         for epoch in range(epochs):
             stream = FIRST_STREAM + len(below) * STREAMS_A_LAYER + epoch
             generator = generator_for(seed, stream, device)
             order = np.random.default_rng([seed, stream]).permutation(n)
             total = torch.zeros((), device=device)
-            for rows, sums in minibatches([counts, totals], self.batch_size, order, device):
+            for (rows,) in minibatches([counts], self.batch_size, order, device):
                 v: Visible = rows
                 for machine in below:
                     v = hidden_probabilities(v, machine)
-                mean = binary_mean if below else partial(word_mean, totals=sums.values)
+                mean = binary_mean if below else partial(word_mean, totals=row_sums(rows))
                 contrast = contrastive_divergence(v, rbm, mean, generator)
                 for parameter, gradient in zip(rbm, contrast.gradient, strict=True):
                     parameter.grad = gradient
                 optimizer.step()
-                if isinstance(v, torch.Tensor):
+                if below:
+                    assert isinstance(v, torch.Tensor)
                     total += binary_log_likelihood(contrast.visible_logits, v).sum()
                 else:
                     total += word_log_likelihood(contrast.visible_logits, v).sum()
@@ -320,14 +323,15 @@ class StackedRBM(Hasher):
         """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
         import torch
 
+        from boltzhash.batches import Terms
+        from boltzhash.networks import row_sums
         from boltzhash.objectives import word_log_likelihood
-        from boltzhash.training import Terms
 
         logits = network.code_logits(batch.inputs)
         noise = torch.empty_like(logits).normal_(generator=batch.generator)
         code = (logits + self.code_noise * noise).sigmoid()
         reconstruction = word_log_likelihood(network.word_logits(code), batch.targets)
-        n_words = batch.targets.offsets.diff()  # what the counts of a document sum to
+        n_words = row_sums(batch.targets)
         loss = -(reconstruction / n_words).mean()
         bits = logits > float(logit(self.threshold))
         return Terms(loss, reconstruction.mean(), torch.zeros_like(loss), bits)

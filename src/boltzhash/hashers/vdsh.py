@@ -16,9 +16,9 @@ from boltzhash.persistence import Arrays
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from boltzhash.batches import Batch, Terms
     from boltzhash.distributions import Gaussian
     from boltzhash.networks import Autoencoder
-    from boltzhash.training import Batch, Terms
 
 
 class VDSH(DeepHasher):
@@ -59,8 +59,8 @@ class VDSH(DeepHasher):
         """ELBO with one sample of z and the KL in closed form."""
         from torch.nn.functional import softplus
 
+        from boltzhash.batches import Terms
         from boltzhash.distributions import Gaussian
-        from boltzhash.training import Terms
 
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Gaussian(outputs["location"], softplus(outputs["deviation"]) + 1e-6)

@@ -1,0 +1,151 @@
+"""What a training step sees: rows of documents, sparse on a CPU, dense on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from boltzhash.networks import Rows, SparseRows
+
+RowNumbers = NDArray[np.int64]
+Companions = Callable[[np.random.Generator], list[RowNumbers]]
+
+DENSE_SHARE = 0.1  # of a GPU's free memory that a matrix may take when it is kept dense
+
+
+class Batch(NamedTuple):
+    """What one step sees: the documents, what the decoder should say of them, where we are."""
+
+    inputs: Rows
+    targets: Rows
+    progress: Tensor  # share of the epochs that are over
+    generator: torch.Generator
+    companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
+
+
+class Terms(NamedTuple):
+    """What one step reports: means over the batch, and the bits of its codes."""
+
+    loss: Tensor
+    reconstruction: Tensor
+    kl: Tensor
+    bits: Tensor
+
+
+class Documents(NamedTuple):
+    """What a model is trained on, a row a document.
+
+    ``companions`` draws, for an epoch, lists of row numbers: documents that each is compared with.
+    ``neighbours`` are row numbers (n, K): a document's target is then mixed with that of one of its
+    neighbours, drawn anew every epoch, whose share is ``neighbour_share``. The likelihood is linear in
+    the target, so that this is on average the mean of all K, at the price of one.
+    """
+
+    inputs: sparse.csr_matrix
+    targets: sparse.csr_matrix
+    companions: Companions | None = None
+    neighbours: RowNumbers | None = None
+    neighbour_share: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> Plan:
+        """What happens at random in an epoch and does not depend on the device."""
+        n = self.inputs.shape[0]
+        order = rng.permutation(n)
+        companions = self.companions(rng) if self.companions is not None else []
+        if self.neighbours is None:
+            return Plan(order, companions, None)
+        one = rng.integers(self.neighbours.shape[1], size=n)
+        return Plan(order, companions, self.neighbours[np.arange(n), one])
+
+    def mixed_targets(self, neighbour: RowNumbers | None) -> sparse.csr_matrix:
+        """The targets, each mixed with its neighbour's."""
+        if neighbour is None:
+            return self.targets
+        share = np.float32(self.neighbour_share)
+        return sparse.csr_matrix((1 - share) * self.targets + share * self.targets[neighbour])
+
+
+class Plan(NamedTuple):
+    """One epoch: the order of the documents, and the row numbers that go with each document."""
+
+    order: RowNumbers
+    companions: list[RowNumbers]
+    neighbour: RowNumbers | None
+
+
+def minibatches(
+    matrices: list[sparse.csr_matrix], batch_size: int, order: RowNumbers, device: torch.device
+) -> Iterator[list[Rows]]:
+    """The same rows of each matrix, ``batch_size`` at a time, in the given order.
+
+    The rows are put in order once, so a batch is a slice, and on a CPU nothing is ever dense.
+    """
+    shuffled = [matrix[order] for matrix in matrices]
+    on_device = [
+        (torch.from_numpy(m.indices).to(device), torch.from_numpy(m.data).to(device))
+        for m in shuffled
+    ]
+    for start in range(0, len(order), batch_size):
+        stop = min(start + batch_size, len(order))
+        batch: list[Rows] = []
+        for matrix, (indices, values) in zip(shuffled, on_device, strict=True):
+            pointers = matrix.indptr[start : stop + 1]
+            first, last = int(pointers[0]), int(pointers[-1])
+            offsets = torch.from_numpy((pointers - first).astype(np.int32)).to(device)
+            rows = SparseRows(indices[first:last], values[first:last], offsets)
+            batch.append(rows if device.type == "cpu" else rows.dense(matrix.shape[1]))
+        yield batch
+
+
+class RowsOnDevice:
+    """A sparse matrix on a GPU whose rows are taken by number, without asking the host.
+
+    Where the whole matrix is small for the GPU it lies there dense; otherwise sparse, and the rows that
+    are taken are spread out: as many places a row as the longest has, what is beyond a row's end into a
+    column that is cut off.
+
+    >>> matrix = sparse.csr_matrix([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
+    >>> RowsOnDevice(matrix, torch.device("cpu"), dense=False).take(torch.tensor([1, 0]))
+    tensor([[3., 0., 4.],
+            [0., 2., 0.]])
+    """
+
+    def __init__(
+        self, matrix: sparse.csr_matrix, device: torch.device, dense: bool | None = None
+    ) -> None:
+        self.n_columns = matrix.shape[1]
+        self._indices = torch.from_numpy(matrix.indices.astype(np.int64)).to(device)
+        self._values = torch.from_numpy(matrix.data.astype(np.float32)).to(device)
+        self._starts = torch.from_numpy(matrix.indptr.astype(np.int64)).to(device)
+        longest = int(np.diff(matrix.indptr).max(initial=0))
+        self._places = torch.arange(longest, device=device)
+        self._dense: Tensor | None = None
+        if _affordable(matrix.shape, device) if dense is None else dense:
+            blocks = torch.split(torch.arange(matrix.shape[0], device=device), 4096)
+            self._dense = torch.cat([self.take(block) for block in blocks])
+
+    def take(self, rows: Tensor) -> Tensor:
+        """These rows, dense."""
+        if self._dense is not None:
+            return self._dense.index_select(0, rows)
+        spread = self._values.new_zeros(len(rows), self.n_columns + 1)
+        if len(self._values):
+            starts = self._starts[rows].unsqueeze(-1)
+            inside = self._places < self._starts[rows + 1].unsqueeze(-1) - starts
+            places = (starts + self._places).clamp(max=len(self._values) - 1)
+            columns = torch.where(inside, self._indices[places], self.n_columns)
+            spread.scatter_(1, columns, torch.where(inside, self._values[places], 0.0))
+        return spread[:, : self.n_columns]
+
+
+def _affordable(shape: tuple[int, int], device: torch.device) -> bool:
+    if device.type != "cuda":
+        return False
+    free, _ = torch.cuda.mem_get_info(device)
+    return 4 * shape[0] * shape[1] < DENSE_SHARE * free

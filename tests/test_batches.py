@@ -1,0 +1,75 @@
+"""Batches that cover everything once, rows taken on a device, targets mixed with a neighbour's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from boltzhash.batches import Documents, RowsOnDevice, minibatches
+from boltzhash.networks import SparseRows
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 25])
+def test_batches_cover_every_row_once_in_order(batch_size: int) -> None:
+    rng = np.random.default_rng(0)
+    one = sparse.random(10, 6, 0.3, format="csr", random_state=rng)
+    other = sparse.random(10, 4, 0.5, format="csr", random_state=rng)
+    order = rng.permutation(10)
+    batches = list(minibatches([one, other], batch_size, order, CPU))
+    for number, matrix in enumerate((one, other)):
+        rows = [batch[number] for batch in batches]
+        sparse_rows = [r for r in rows if isinstance(r, SparseRows)]
+        assert [r.n_rows for r in sparse_rows[:-1]] == [batch_size] * (len(batches) - 1)
+        seen = torch.cat([r.dense(matrix.shape[1]) for r in sparse_rows]).numpy()
+        np.testing.assert_array_equal(seen, matrix.toarray()[order])
+
+
+def test_rows_without_words_keep_their_place() -> None:
+    matrix = sparse.csr_matrix(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]))
+    ((rows,),) = minibatches([matrix], 3, np.array([2, 1, 0]), CPU)
+    assert isinstance(rows, SparseRows)
+    assert rows.dense(2).tolist() == [[0, 0], [1, 2], [0, 0]]
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.5, 1.0])
+def test_rows_taken_by_number_are_those_of_the_matrix(dense: bool, density: float) -> None:
+    """Dense or sparse on the device, empty rows, and the same row twice."""
+    rng = np.random.default_rng(1)
+    matrix = sparse.random(30, 12, density, format="csr", random_state=rng)
+    rows = RowsOnDevice(matrix, CPU, dense)
+    taken = rng.integers(30, size=50)
+    np.testing.assert_array_equal(
+        rows.take(torch.from_numpy(taken)).numpy(), matrix.toarray().astype(np.float32)[taken]
+    )
+
+
+def test_a_plan_draws_each_document_once_and_one_of_its_neighbours() -> None:
+    targets = sparse.csr_matrix(np.eye(6, dtype=np.float32))
+    neighbours = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
+    documents = Documents(targets, targets, neighbours=neighbours, neighbour_share=0.25)
+    counts = np.zeros((6, 6))
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        plan = documents.draw(rng)
+        assert sorted(plan.order) == list(range(6))
+        assert plan.neighbour is not None
+        mixed = documents.mixed_targets(plan.neighbour).toarray()
+        np.testing.assert_allclose(mixed.diagonal(), 0.75)
+        np.testing.assert_allclose(mixed.sum(axis=1), 1)
+        counts += mixed
+    mean = np.array([[0.125 * (j in row) for j in range(6)] for row in neighbours])
+    np.testing.assert_allclose(counts / 400, mean + 0.75 * np.eye(6), atol=0.04)
+
+
+def test_without_neighbours_targets_are_left_alone() -> None:
+    targets = sparse.csr_matrix(np.eye(3, dtype=np.float32))
+    documents = Documents(targets, targets)
+    plan = documents.draw(np.random.default_rng(0))
+    assert plan.neighbour is None
+    assert plan.companions == []
+    assert documents.mixed_targets(plan.neighbour) is targets
