@@ -88,18 +88,23 @@ def test_missing_translations_are_named(folder: Path) -> None:
 
 
 def test_selection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(debian, "MIN_DOCUMENTS", 3)
     packages = [
         Package("libzip-dev", "zip", "libdevel", "headers"),
         Package("zip", "zip", "utils", "archiver"),
-        Package("azip", "zip", "net", "first in the alphabet, but not of the source's name"),
+        Package("azip", "zip", "utils", "first in the alphabet, but not of the source's name"),
         Package("unzip-b", "unzip", "utils", "second"),
         Package("unzip-a", "unzip", "utils", "unpacker"),
-        Package("copy", "copy", "utils", "archiver"),  # copy comes before zip: its text stays
+        Package("tar", "tar", "utils", "tape"),
+        Package("bsdtar", "libarchive", "utils", "tape"),  # libarchive comes first: its text stays
         Package("lonely", "lonely", "mail", "the only one of its section"),
         Package("manual", "manual", "doc", "form, not topic"),
     ]
-    expected = [("copy", "archiver", ("utils",)), ("unzip", "unpacker", ("utils",))]
+    expected = [
+        ("libarchive", "tape", ("utils",)),
+        ("unzip", "unpacker", ("utils",)),
+        ("zip", "archiver", ("utils",)),
+    ]
     assert select(packages) == expected
     assert select(packages[::-1]) == expected
 

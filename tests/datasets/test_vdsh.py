@@ -98,6 +98,15 @@ def write_hdf5(path: Path, contents: dict[str, Any]) -> None:
         raw.write(header.ljust(124) + b"\x00\x02IM")
 
 
+def test_squares_of_hdf5_are_not_turned(tmp_path: Path) -> None:
+    """Nothing but the format says here which way round they are."""
+    rng = np.random.default_rng(1)
+    contents = {n: rng.random((5, 5)) < 0.5 for n in parts()}
+    write_hdf5(tmp_path / "small.mat", {n: v.astype(float) for n, v in contents.items()})
+    words = {n: sparse.csc_matrix(v.astype(float)) for n, v in contents.items() if "gnd" not in n}
+    check(tmp_path / "small.mat", contents | words)
+
+
 def test_an_empty_sparse_matrix_of_hdf5(tmp_path: Path) -> None:
     contents = {**parts(), "cv": sparse.csc_matrix((3, 5))}
     write_hdf5(tmp_path / "small.mat", contents)
