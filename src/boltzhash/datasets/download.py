@@ -71,6 +71,7 @@ def fetch(source: Source, folder: Path | None = None) -> Path:
         _check(source, target, folder, f"delete {target} to download it again")
         return target
     folder.mkdir(parents=True, exist_ok=True)
+    _known_checksums(folder)  # a damaged list is to be known before the download, not after
     problems = []
     for address in source.addresses:
         try:
@@ -104,7 +105,7 @@ def _accept(source: Source, part: Path, folder: Path, address: str) -> None:
         raise
     known = _known_checksums(folder)
     if source.sha256 is None and source.file not in known:
-        logger.info(
+        logger.warning(
             "%s: the checksum of this file is not known to boltzhash. It came from %s with sha256 %s, "
             "kept in %s: later downloads must have the same",
             *(source.file, address, digest, folder / CHECKSUMS),
