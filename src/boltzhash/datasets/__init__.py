@@ -89,7 +89,7 @@ CORPORA = {
         _folder_of("debian", _holds_debian),
         debian.read,
         "a folder debian with Packages and Translation-en of a Debian release (a Debian system "
-        "keeps both in /var/lib/apt/lists)",
+        "keeps both in /var/lib/apt/lists; files with .lz4 must be unpacked)",
     ),
 }
 
