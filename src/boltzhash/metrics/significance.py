@@ -1,0 +1,59 @@
+"""Is one method better than another on these queries, or was it luck?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.arguments import check_integer
+
+Values = NDArray[np.float64]
+
+_BLOCK = 500  # random sign vectors at a time
+
+
+def paired_permutation(
+    differences: Values, *, resamples: int = 10_000, random_state: int = 0
+) -> Values:
+    """Two-sided p-values of the paired permutation test, one for each column of differences.
+
+    A column holds the difference between two methods on each query. Were there none, each difference
+    might as well have had the other sign; p is the share of sign changes, the observed one
+    included, whose mean is at least as far from 0. All columns see the same changes.
+
+    >>> better = np.full((20, 1), 0.1)
+    >>> paired_permutation(better, resamples=999)
+    array([0.001])
+    """
+    check_integer("resamples", resamples, 1, "a positive integer")
+    differences = np.asarray(differences, dtype=np.float64)
+    if differences.ndim != 2 or not len(differences):
+        raise ValueError(
+            f"differences must be of shape (n_queries, n_comparisons), got {differences.shape}"
+        )
+    rng = np.random.default_rng(random_state)
+    observed = np.abs(differences.sum(axis=0))
+    # Sums that differ by rounding alone are equal.
+    bar = observed - 1e-12 * np.abs(differences).sum(axis=0)
+    as_far = np.ones(differences.shape[1])
+    for start in range(0, resamples, _BLOCK):
+        rows = min(_BLOCK, resamples - start)
+        signs = rng.integers(0, 2, (rows, len(differences)), dtype=np.int8) * 2.0 - 1.0
+        as_far += (np.abs(signs @ differences) >= bar).sum(axis=0)
+    return as_far / (resamples + 1)
+
+
+def holm(p_values: Values) -> Values:
+    """p-values corrected for their number by Holm's step-down method.
+
+    Calling significant what is then below alpha keeps the probability of any false claim below alpha.
+
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    p_values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    corrected = np.empty_like(p_values)
+    corrected[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1)
+    return corrected

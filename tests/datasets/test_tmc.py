@@ -1,0 +1,82 @@
+"""TMC: small files in the competition's format, whole and damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boltzhash.corpus import CorpusError
+from boltzhash.datasets.tmc import read
+
+
+def row(*on: int) -> str:
+    return ",".join("1" if column in on else "-1" for column in range(1, 23))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twenty training reports and three for the test, one of them of no category."""
+    train = "".join(f"{i}~REPORT _ number{i} ON runway.\n" for i in range(1, 21))
+    (tmp_path / "TrainingData.txt").write_text(train)
+    (tmp_path / "TrainCategoryMatrix.csv").write_text("".join(f"{row(1, 22)}\n" for _ in range(20)))
+    (tmp_path / "TestData.txt").write_text("1~A ~ B.\r\n2~C.\r\n3~D.\r\n")
+    (tmp_path / "TestTruth.csv").write_text(f"{row(2)}\r\n{row()}\r\n{row(3, 5)}\r\n")
+    return tmp_path
+
+
+def test_parts_labels_and_texts(folder: Path) -> None:
+    corpus = read(folder)
+    assert corpus.label_names == ("c01", "c02", "c03", "c05", "c22")
+    assert (len(corpus.train), len(corpus.val)) == (18, 2)
+    assert corpus.test.ids == ["tmc-test-0", "tmc-test-2"]
+    assert corpus.test.texts == ["A ~ B.", "D."]
+    assert corpus.test.labels.astype(int).tolist() == [[0, 1, 0, 0, 0], [0, 0, 1, 1, 0]]
+    texts = corpus.train.texts + corpus.val.texts
+    first = (corpus.train.ids + corpus.val.ids).index("tmc-train-0")
+    assert texts[first] == "REPORT _ number1 ON runway."
+
+
+def test_missing_files_are_named(folder: Path) -> None:
+    (folder / "TrainCategoryMatrix.csv").unlink()
+    with pytest.raises(CorpusError, match=r"but TrainCategoryMatrix\.csv is not there"):
+        read(folder)
+    (folder / "TestTruth.csv").unlink()
+    expected = r"TrainCategoryMatrix\.csv and TestTruth\.csv are not there"
+    with pytest.raises(CorpusError, match=expected):
+        read(folder)
+
+
+def test_a_wrong_number_of_columns_is_named(folder: Path) -> None:
+    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)},-1\n{row(3)}\n")
+    with pytest.raises(CorpusError, match=r"TestTruth\.csv, line 2: expected 22 columns, got 23"):
+        read(folder)
+
+
+def test_a_value_that_is_none_is_named(folder: Path) -> None:
+    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)}\n{row(3).replace('1', 'x', 1)}\n")
+    with pytest.raises(CorpusError, match=r"TestTruth\.csv, line 3: expected 1 or -1, got '-x'"):
+        read(folder)
+
+
+def test_a_line_too_few_is_named(folder: Path) -> None:
+    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)}\n")
+    with pytest.raises(
+        CorpusError, match=r"TestData\.txt has 3 reports and .*TestTruth\.csv 2 lines"
+    ):
+        read(folder)
+
+
+@pytest.mark.parametrize("line", ["no number", "x~text", "~text"])
+def test_a_line_that_is_no_report_is_named(folder: Path, line: str) -> None:
+    (folder / "TestData.txt").write_text(f"1~A\n{line}\n3~C\n")
+    with pytest.raises(CorpusError, match=r"TestData\.txt, line 2: expected number~text, got '"):
+        read(folder)
+
+
+def test_other_encodings_are_named(folder: Path) -> None:
+    (folder / "TestData.txt").write_bytes(b"1~A\n2~\xff\n3~C\n")
+    with pytest.raises(
+        CorpusError, match=r"TestData\.txt, line 2: expected UTF-8 text, got byte 0xff"
+    ):
+        read(folder)

@@ -1,0 +1,188 @@
+"""The report: its figures are the measures', its marks the test's, its exports can be read back."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from boltzhash.metrics import (
+    Report,
+    average_precision,
+    code_statistics,
+    evaluate,
+    ndcg,
+    paired_permutation,
+    precision,
+    precision_within,
+    recall,
+)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> dict[str, np.ndarray]:
+    """Two classes; three methods that see the class with more and more noise."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 2, 260)
+    data = {"labels": np.eye(2, dtype=bool)[classes]}
+    for name, noise in (("clean", 0.2), ("same", 0.2), ("noisy", 0.4)):
+        bits = (classes[:, None] == 1) ^ (rng.random((260, 16)) < noise)
+        data[name] = np.packbits(bits, axis=1)
+    return data
+
+
+def run(corpus: dict[str, np.ndarray], **options: object) -> Report:
+    methods = {name: (corpus[name][:60], corpus[name][60:]) for name in ("clean", "same", "noisy")}
+    return evaluate(methods, corpus["labels"][:60], corpus["labels"][60:], **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ties", ["expected", "insertion"])
+def test_figures_are_those_of_the_measures(corpus: dict[str, np.ndarray], ties: str) -> None:
+    names = ["precision@20", "recall@30", "map", "map@10", "ndcg@15", "within@3"]
+    report = run(corpus, measures=names, ties=ties)
+    case = corpus["noisy"][:60], corpus["noisy"][60:], corpus["labels"][:60], corpus["labels"][60:]
+    expected = {
+        "precision@20": precision(*case, k=20, ties=ties),
+        "recall@30": recall(*case, k=30, ties=ties),
+        "map": average_precision(*case, ties=ties),
+        "map@10": average_precision(*case, k=10, ties=ties),
+        "ndcg@15": ndcg(*case, k=15, ties=ties),
+        "within@3": precision_within(*case, radius=3),
+    }
+    assert report.measures == names
+    for name, values in expected.items():
+        assert (report.per_query["noisy"][name] == values).all()
+        assert report.mean("noisy", name) == values.mean()
+    assert report.codes["noisy"] == code_statistics(case[1])
+
+
+def test_marks_are_those_of_the_test(corpus: dict[str, np.ndarray]) -> None:
+    report = run(corpus, measures=["precision@100"])
+    values = {name: report.per_query[name]["precision@100"] for name in report.methods}
+    raw = paired_permutation(
+        np.stack(
+            [
+                values[a] - values[b]
+                for a, b in (("clean", "same"), ("clean", "noisy"), ("same", "noisy"))
+            ],
+            axis=1,
+        )
+    )
+    assert report.p_value("clean", "noisy", "precision@100") == pytest.approx(3 * raw[1])
+    assert report.p_value("noisy", "clean", "precision@100") == pytest.approx(3 * raw[1])
+    assert report.p_value("clean", "same", "precision@100") == pytest.approx(
+        max(raw[0], 2 * raw[2])
+    )
+    assert report.better("clean", "precision@100") == ["noisy"]
+    assert report.better("same", "precision@100") == ["noisy"]
+    assert report.better("noisy", "precision@100") == []
+
+
+def test_text(corpus: dict[str, np.ndarray]) -> None:
+    lines = str(run(corpus, measures=["precision@100"])).splitlines()
+    assert lines[0] == "60 queries, 200 documents, ties expected"
+    assert lines[1].split()[:2] == ["method", "precision@100"]
+    assert [line.split()[0] for line in lines[2:5]] == ["a", "b", "c"]
+    assert sum("*" in line for line in lines[2:5]) == 1
+    assert all(re.search(r"\.\d{4} c ", line) for line in lines[2:4])
+    assert "10000 resamples, Holm's correction for 3 pairs, alpha 0.05" in lines[5]
+
+
+def test_markdown(corpus: dict[str, np.ndarray]) -> None:
+    report = run(corpus, measures=["map", "ndcg@100"])
+    table = [line for line in report.to_markdown().splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in table} == {9}
+    value = f"{report.mean('noisy', 'ndcg@100'):.4f}"
+    assert table[4].split("|")[2].strip() == "noisy"
+    assert table[4].split("|")[4].strip() == value
+    assert "<sup>c</sup>" in table[2]
+    assert "<sup>" not in table[4]
+
+
+def test_latex_escapes_and_balances(corpus: dict[str, np.ndarray]) -> None:
+    pair = corpus["clean"][:60], corpus["clean"][60:]
+    labels = corpus["labels"][:60], corpus["labels"][60:]
+    latex = evaluate({"a_b & 10%": pair, "c": pair}, *labels, measures=["map"]).to_latex()
+    assert r"a\_b \& 10\% &" in latex
+    rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {6}
+    assert "{llrrrrr}" in latex
+    assert latex.count("{") == latex.count("}")
+    assert latex.index(r"\begin{tabular}") < latex.index(r"\end{tabular}")
+
+
+def test_one_method_has_no_marks(corpus: dict[str, np.ndarray]) -> None:
+    pair = corpus["clean"][:60], corpus["clean"][60:]
+    report = evaluate({"only": pair}, corpus["labels"][:60], corpus["labels"][60:])
+    assert report.p_values == {}
+    for shown in (str(report), report.to_markdown(), report.to_latex()):
+        assert "*" not in shown
+        assert "textbf" not in shown
+        assert "permutation" not in shown
+
+
+def test_frame(corpus: dict[str, np.ndarray]) -> None:
+    report = run(corpus, measures=["map"])
+    frame = report.to_frame()
+    assert frame.index.tolist() == ["clean", "same", "noisy"]
+    assert frame.loc["same", "map"] == report.mean("same", "map")
+    assert frame.loc["noisy", "distinct"] == report.codes["noisy"].distinct
+    assert frame.columns.tolist()[1:] == list(report.codes["noisy"]._fields)
+
+
+def test_frame_without_pandas_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "import numpy as np\n"
+        "from boltzhash.errors import MissingExtraError\n"
+        "from boltzhash.metrics import Report\n"
+        "try: Report({'m': {'x': np.ones(2)}}).to_frame()\n"
+        "except MissingExtraError as error: print(error)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    expected = "to_frame needs pandas, which is not installed: pip install 'boltzhash[pandas]'"
+    assert done.stdout.strip() == expected
+
+
+def test_values_computed_before() -> None:
+    """Without codes, and with methods that differ by luck alone on one measure."""
+    rng = np.random.default_rng(3)
+    base = rng.random(100)
+    report = Report(
+        {
+            "one": {"x": base, "y": base},
+            "two": {"x": base + rng.normal(0, 0.01, 100), "y": base + 0.05},
+        }
+    )
+    assert report.better("two", "y") == ["one"]
+    assert report.better("two", "x") == report.better("one", "x") == []
+    assert "balance" not in str(report)
+
+
+@pytest.mark.parametrize("measure", ["precision", "recall@", "map@x", "within", "f1@3", "ndcg@-1"])
+def test_unknown_measures_are_named(corpus: dict[str, np.ndarray], measure: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"got {measure!r}")):
+        run(corpus, measures=[measure])
+
+
+def test_wrong_arguments_are_named(corpus: dict[str, np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="'recall@201': K must be between 1 and the 200 documents"):
+        run(corpus, measures=["recall@201"])
+    with pytest.raises(ValueError, match="methods must name at least one pair of codes, got none"):
+        evaluate({}, corpus["labels"], corpus["labels"])
+    with pytest.raises(ValueError, match="has no measure"):
+        run(corpus, measures=[])
+    with pytest.raises(ValueError, match="two has the measures y; one has x"):
+        Report({"one": {"x": np.ones(3)}, "two": {"y": np.ones(3)}})
+    with pytest.raises(ValueError, match="two, x: expected a finite value for each of 3 queries"):
+        Report({"one": {"x": np.ones(3)}, "two": {"x": np.ones(4)}})
+    with pytest.raises(ValueError, match="one, x: expected a finite value"):
+        Report({"one": {"x": np.array([1, np.nan])}})
+    with pytest.raises(ValueError, match="alpha must be a number above 0 and below 1, got 5"):
+        Report({"one": {"x": np.ones(3)}}, alpha=5)
