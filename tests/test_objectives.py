@@ -259,3 +259,21 @@ def test_beta_ramps_over_its_share_of_the_epochs(step: Step, progress: float, be
     terms = step((0.2, 0.8), kl_ramp=0.5, progress=progress)
     measured = (terms.loss + terms.reconstruction) / terms.kl
     assert measured.item() == pytest.approx(beta, rel=1e-12)
+
+
+def test_neighbour_contrast_by_hand() -> None:
+    """Both directions, document by document in plain Python, and its gradient."""
+    one, other = normal(7, 4, 3), normal(8, 4, 3)
+    value = objectives.neighbour_contrast(one, other, 0.2)
+
+    def cosine(a: list[float], b: list[float]) -> float:
+        dot = sum(x * y for x, y in zip(a, b, strict=True))
+        return dot / math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+
+    c = [[cosine(a, b) / 0.2 for b in other.tolist()] for a in one.tolist()]
+    for i in range(4):
+        row = math.log(sum(math.exp(c[i][j]) for j in range(4))) - c[i][i]
+        column = math.log(sum(math.exp(c[j][i]) for j in range(4))) - c[i][i]
+        assert value[i].item() == pytest.approx((row + column) / 2, rel=1e-12)
+    leaves = (one.requires_grad_(), other.requires_grad_())
+    assert torch.autograd.gradcheck(lambda a, b: objectives.neighbour_contrast(a, b, 0.2), leaves)

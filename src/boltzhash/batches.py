@@ -27,6 +27,7 @@ class Batch(NamedTuple):
     progress: Tensor  # share of the epochs that are over
     generator: torch.Generator
     companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
+    neighbour: Rows | None = None  # the inputs of one near document of each
 
 
 class Terms(NamedTuple):
@@ -42,9 +43,9 @@ class Documents(NamedTuple):
     """What a model is trained on, a row a document.
 
     ``companions`` draws, for an epoch, lists of row numbers: documents that each is compared with.
-    ``neighbours`` are row numbers (n, K): a document's target is then mixed with that of one of its
-    neighbours, drawn anew every epoch, whose share is ``neighbour_share``. The likelihood is linear in
-    the target, so that this is on average the mean of all K, at the price of one.
+    ``neighbours`` are row numbers (n, K): every epoch one of them is drawn for each document, and the
+    document's target mixed with that one's, whose share is ``neighbour_share``. The likelihood is linear
+    in the target, so that this is on average the mean of all K, at the price of one.
     """
 
     inputs: sparse.csr_matrix

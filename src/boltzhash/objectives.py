@@ -9,6 +9,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from boltzhash.distributions import BernoulliMixture, Boltzmann
 from boltzhash.networks import Rows, row_sums
@@ -59,6 +60,23 @@ def ranking_hinge(s: Tensor, nearer: Tensor, farther: Tensor, margin: float = 1.
     """
     apart = (s - farther).square().sum(-1) - (s - nearer).square().sum(-1)
     return (margin - apart).relu()
+
+
+def neighbour_contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor:
+    """How hard it is to tell whose neighbour is whose: symmetric InfoNCE over a batch, in nats.
+
+    ``one`` and ``other`` hold the mean codes 2 E s − 1 of documents and of a neighbour of each. With c
+    the cosines over the temperature, −log softmax(c)_ii over rows and over columns, averaged: to be
+    minimised. van den Oord, Li and Vinyals (2018), Representation Learning with Contrastive
+    Predictive Coding.
+
+    >>> codes = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
+    >>> neighbour_contrast(codes, codes, 0.5)  # log(1 + e^-2)
+    tensor([0.1269, 0.1269])
+    """
+    cosines = normalize(one, dim=-1) @ normalize(other, dim=-1).T / temperature
+    both_ways = cosines.log_softmax(-1).diagonal() + cosines.log_softmax(-2).diagonal()
+    return -both_ways / 2
 
 
 def regulariser_rearranged(mixture: BernoulliMixture, prior: Prior, s_tilde: Tensor) -> Tensor:

@@ -131,10 +131,11 @@ class ReplayedSteps:
         self._places += self._batch_size
 
     def _batch(self, rows: Tensor) -> Batch:
-        targets = self._targets.take(rows)
-        if self._neighbour is not None:
-            of_neighbour = self._targets.take(self._neighbour.index_select(0, rows))
-            targets = torch.lerp(targets, of_neighbour, self._share)
+        inputs, targets = self._inputs.take(rows), self._targets.take(rows)
         companions = tuple(self._inputs.take(c.index_select(0, rows)) for c in self._companions)
-        inputs = self._inputs.take(rows)
-        return Batch(inputs, targets, self._progress, self._generator, companions)
+        if self._neighbour is None:
+            return Batch(inputs, targets, self._progress, self._generator, companions)
+        neighbour = self._neighbour.index_select(0, rows)
+        targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
+        beside = self._inputs.take(neighbour)
+        return Batch(inputs, targets, self._progress, self._generator, companions, beside)

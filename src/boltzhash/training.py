@@ -205,16 +205,18 @@ class PlainSteps:
     ) -> tuple[Tensor, Tensor]:
         inputs = self._documents.inputs
         targets = self._documents.mixed_targets(plan.neighbour)
-        matrices = [inputs, targets, *(inputs[rows] for rows in plan.companions)]
+        beside = [*plan.companions, *([] if plan.neighbour is None else [plan.neighbour])]
+        matrices = [inputs, targets, *(inputs[rows] for rows in beside)]
         batches = minibatches(matrices, self._batch_size, plan.order, self._device)
         generator = torch.Generator(self._device).manual_seed(seed)
         so_far = torch.tensor(progress, device=self._device)
         sums = torch.zeros(2, device=self._device)
         bits = []
-        for rate, (x, t, *companions) in zip(rates, batches, strict=True):
+        for rate, (x, t, *others) in zip(rates, batches, strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            terms = self._step(Batch(x, t, so_far, generator, tuple(companions)))
+            neighbour = others.pop() if plan.neighbour is not None else None
+            terms = self._step(Batch(x, t, so_far, generator, tuple(others), neighbour))
             self.optimizer.zero_grad(set_to_none=True)
             terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             self.optimizer.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 import torch
 
 from boltzhash import CorrSH, training
-from boltzhash.codes import unpack
+from boltzhash.batches import Batch
+from boltzhash.codes import hamming, unpack
 from boltzhash.errors import TrainingError
 from boltzhash.networks import InferenceNetwork, SparseRows
+from boltzhash.objectives import neighbour_contrast
 from boltzhash.training import generator_for
 
 
@@ -84,6 +87,9 @@ def test_published_settings() -> None:
             rank=10,
             n_components=10,
             bound="rearranged",
+            neighbours=0,
+            contrast=0.0,
+            group_bits=None,
             target="words",
             input_length=None,
             kl_weight=(0.0, 0.1),
@@ -325,3 +331,59 @@ def test_checkpoint_of_another_fit_is_not_taken_up(
     other = quick(epochs=8, dropout=0.3).fit(texts, checkpoint=folder)
     assert other.fingerprint() == quick(epochs=8, dropout=0.3).fit(texts).fingerprint()
     assert len(other.history_) == 8
+
+
+@pytest.mark.parametrize("n_bits", [8, 24, 32, 40, 96])
+def test_each_group_of_bits_says_the_document(n_bits: int) -> None:
+    """The mean over groups of log p(x | bits of the group), by hand; one group is the plain decoder."""
+    hasher = quick(n_bits=n_bits, group_bits=32)
+    model = hasher._build(7, generator_for(0, 0))
+    codes = torch.randn(3, n_bits, generator=generator_for(0, 1))
+    targets = torch.rand(3, 7, generator=generator_for(0, 2))
+    batch = Batch(targets, targets, torch.tensor(0.0), generator_for(0, 3))
+    weight, bias = model.decoder.weight, model.decoder.bias
+    n_groups = math.ceil(n_bits / 32)
+    expected = torch.zeros(3)
+    for part in np.array_split(np.arange(n_bits), n_groups):
+        logits = codes[:, part] @ weight[part] + bias
+        expected = expected + (targets * logits.log_softmax(-1)).sum(-1) / n_groups
+    likelihood = hasher._log_likelihood(model, codes, batch)
+    torch.testing.assert_close(likelihood, expected)
+    if n_groups == 1:
+        whole = quick(n_bits=n_bits, group_bits=None)._log_likelihood(model, codes, batch)
+        torch.testing.assert_close(likelihood, whole)
+
+
+def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
+    texts: list[str],
+) -> None:
+    """The loss with contrast less that without is 32 / m times the contrast's value."""
+    targets = torch.rand(6, 9, generator=generator_for(0, 1))
+    beside = torch.rand(6, 9, generator=generator_for(0, 2))
+    for n_bits in (8, 64):
+        losses = []
+        for contrast in (0.0, 1.0):
+            hasher = quick(n_bits=n_bits, contrast=contrast, dropout=0.0)
+            model = hasher._build(9, generator_for(0, 0))
+            where = (torch.tensor(0.0), generator_for(0, 3))
+            losses.append(hasher._step(model, Batch(targets, targets, *where, (), beside)).loss)
+            alone = hasher._step(model, Batch(targets, targets, *where)).loss
+            assert torch.isfinite(alone)
+        of_documents, of_neighbours = (
+            2 * model.encoder(rows, generator_for(0, 4))["location"].sigmoid() - 1
+            for rows in (targets, beside)
+        )
+        value = neighbour_contrast(of_documents, of_neighbours, 0.2).mean()
+        torch.testing.assert_close(losses[1] - losses[0], 32 / n_bits * value, rtol=1e-3, atol=1e-4)
+
+
+def test_neighbours_put_documents_of_a_topic_together(texts: list[str]) -> None:
+    """On three topics of thirty documents, codes with neighbours separate at least as well."""
+
+    def separation(neighbours: int) -> float:
+        codes = quick(n_bits=8, neighbours=neighbours, epochs=40).fit(texts).transform(texts)
+        distances = hamming(codes, codes)
+        same = np.kron(np.eye(3), np.ones((30, 30))) > 0
+        return float(distances[~same].mean() - distances[same].mean())
+
+    assert separation(10) > separation(0) - 0.5

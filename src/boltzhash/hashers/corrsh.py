@@ -13,6 +13,7 @@ from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.deep import DeepHasher
+from boltzhash.hashers.neighbours import nearest_documents
 from boltzhash.hashers.ranking import weak_triplets
 from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Companions, Terms
+    from boltzhash.batches import Batch, Documents, Terms
     from boltzhash.distributions import Boltzmann
     from boltzhash.networks import Autoencoder, Rows
+
+CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
+CONTRAST_TEMPERATURE = 0.2
 
 
 class CorrSH(DeepHasher):
@@ -47,6 +51,18 @@ class CorrSH(DeepHasher):
         in :class:`BMSH`.
     ranking : float, default=0.0
         Weight of :class:`RBSH`'s ranking loss; 0 for none.
+    neighbours : int, default=20
+        How many of the nearest documents, by latent semantic analysis, a document's code should also
+        speak for. Every epoch one of them is drawn: some of its words are asked for as well, and its
+        code should be nearer than those of other documents. 0 for none, as published.
+    neighbour_share : float, default=0.2
+        How much of the words asked for are the neighbour's.
+    contrast : float, default=1.0
+        Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
+        bits it is 32 / m of that, since short codes profit more.
+    group_bits : int or None, default=32
+        A longer code is read in groups of at most so many bits, each of which must say the document by
+        itself; their distances add up like votes. None reads the code as a whole, as published.
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
@@ -85,15 +101,28 @@ class CorrSH(DeepHasher):
         gradient: str = "straight-through",
         prior_groups: int = 0,
         ranking: float = 0.0,
+        neighbours: int = 20,
+        neighbour_share: float = 0.2,
+        contrast: float = 1.0,
+        group_bits: int | None = 32,
+        kl_weight: tuple[float, float] = (0.3, 0.1),
+        kl_ramp: float = 0.25,
+        decoder_noise: tuple[float, float] = (0.2, 0.2),
         **training: Any,
     ) -> None:
-        super().__init__(n_bits, **training)
+        super().__init__(
+            n_bits, kl_weight=kl_weight, kl_ramp=kl_ramp, decoder_noise=decoder_noise, **training
+        )
         self.rank = rank
         self.n_components = n_components
         self.bound = bound
         self.gradient = gradient
         self.prior_groups = prior_groups
         self.ranking = ranking
+        self.neighbours = neighbours
+        self.neighbour_share = neighbour_share
+        self.contrast = contrast
+        self.group_bits = group_bits
 
     @classmethod
     def as_published(
@@ -112,6 +141,9 @@ class CorrSH(DeepHasher):
         epochs = changes.get("epochs", 100)
         settings: dict[str, Any] = {
             "bound": "rearranged",
+            "neighbours": 0,
+            "contrast": 0.0,
+            "group_bits": None,
             "hidden_units": 500,
             "target": "words",
             "input_length": None,
@@ -172,6 +204,8 @@ class CorrSH(DeepHasher):
             nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
             codes = posterior.sample(batch.generator)
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
+        if self.contrast and batch.neighbour is not None:
+            loss = loss + self._contrast(model, posterior.location, batch)
         reconstruction, kl = -first.detach().mean(), second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
@@ -189,8 +223,39 @@ class CorrSH(DeepHasher):
         )
         return {"prior": prior, "gradient": make_estimator(self.gradient, self.n_bits, generator)}
 
-    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
-        return weak_triplets(matrix) if self.ranking else None
+    def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
+        if self.ranking:
+            documents = documents._replace(companions=weak_triplets(matrix))
+        if self.neighbours:
+            near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
+            documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
+        return documents
+
+    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
+        """log p(x | s), the mean over the groups of bits where there are several."""
+        import torch
+
+        from boltzhash.objectives import word_log_likelihood
+
+        n_groups = -(-self.n_bits // (self.group_bits or self.n_bits))
+        decoder = model.decoder
+        codes = noisy_code.tensor_split(n_groups, dim=-1)
+        weights = decoder.weight.tensor_split(n_groups)
+        readings = [
+            word_log_likelihood(torch.addmm(decoder.bias, code, weight), batch.targets)
+            for code, weight in zip(codes, weights, strict=True)
+        ]
+        return readings[0] if n_groups == 1 else torch.stack(readings).mean(0)
+
+    def _contrast(self, model: Autoencoder, location: Tensor, batch: Batch) -> Tensor:
+        """The weighted contrast between the codes of the documents and of their neighbours."""
+        from boltzhash.objectives import neighbour_contrast
+
+        assert batch.neighbour is not None
+        beside = model.encoder(batch.neighbour, batch.generator)["location"]
+        one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
+        weight = self.contrast * CONTRAST_BITS / self.n_bits
+        return weight * neighbour_contrast(one, other, CONTRAST_TEMPERATURE).mean()
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""
@@ -256,3 +321,8 @@ class CorrSH(DeepHasher):
         check_choice("gradient", self.gradient, tuple(ESTIMATORS))
         check_integer("prior_groups", self.prior_groups, 0, "an integer of 0 or more")
         check_number("ranking", self.ranking, at_least=0)
+        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
+        check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
+        check_number("contrast", self.contrast, at_least=0)
+        if self.group_bits is not None:
+            check_integer("group_bits", self.group_bits, 1, "a positive integer or None")

@@ -23,7 +23,6 @@ from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, head, hidden_layers
-from boltzhash.neighbours import nearest_by_cosine
 from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows
 from boltzhash.version import __version__
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Companions, Terms
+    from boltzhash.batches import Batch, Documents, Terms
     from boltzhash.networks import Autoencoder
     from boltzhash.training import EpochRecord
 
@@ -106,11 +105,6 @@ class DeepHasher(Hasher):
     unigram_start : bool, default=True
         Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
         are not spent on learning that; False starts it at random, as published.
-    neighbours : int, default=0
-        How many of a document's nearest, by tf-idf cosine, its code should speak for as well: every
-        epoch the decoder is also asked for the words of one of them, drawn at random.
-    neighbour_share : float, default=0.5
-        How much of what is asked for is the neighbour's.
     language, stop_words, token_pattern, max_words, max_df
         How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
@@ -152,8 +146,6 @@ class DeepHasher(Hasher):
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
-        neighbours: int = 0,
-        neighbour_share: float = 0.5,
         device: str = "auto",
         verbose: bool = False,
         **shared: Any,
@@ -171,8 +163,6 @@ class DeepHasher(Hasher):
         self.learning_rate = learning_rate
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
-        self.neighbours = neighbours
-        self.neighbour_share = neighbour_share
         self.device = device
         self.verbose = verbose
 
@@ -192,9 +182,9 @@ class DeepHasher(Hasher):
         """What is still to be learned when the weights are there, from the training documents."""
         return
 
-    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
-        """Draws the documents to compare each document with, where a method does."""
-        return None
+    def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
+        """The documents, and others that go with each, where a method compares them."""
+        return documents
 
     def _noise(self, like: Tensor, batch: Batch) -> Tensor:
         """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
@@ -275,13 +265,7 @@ class DeepHasher(Hasher):
             train(
                 model,
                 lambda batch: self._step(model, batch),
-                Documents(
-                    inputs,
-                    targets,
-                    self._companions(matrix),
-                    nearest_by_cosine(matrix, self.neighbours) if self.neighbours else None,
-                    self.neighbour_share,
-                ),
+                self._documents(Documents(inputs, targets), matrix, seed),
                 Schedule(
                     self._n_epochs(matrix.shape[0]),
                     self.batch_size,
@@ -412,8 +396,6 @@ class DeepHasher(Hasher):
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:
             check_number("input_length", self.input_length, above=0)
-        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
-        check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
         check_number("kl_ramp", self.kl_ramp, above=0)

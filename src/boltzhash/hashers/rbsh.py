@@ -13,7 +13,7 @@ from boltzhash.hashers.ranking import weak_triplets
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Companions
+    from boltzhash.batches import Batch, Documents
     from boltzhash.distributions import Bernoulli
     from boltzhash.networks import Autoencoder
 
@@ -65,8 +65,8 @@ class RBSH(NASH):
         codes = posterior.sample(batch.generator)
         return self.ranking * ranking_hinge(codes, nearer, farther).mean()
 
-    def _companions(self, matrix: sparse.csr_matrix) -> Companions | None:
-        return weak_triplets(matrix)
+    def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
+        return documents._replace(companions=weak_triplets(matrix))
 
     def _check_params(self) -> None:
         super()._check_params()
