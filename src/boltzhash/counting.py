@@ -101,7 +101,7 @@ def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -
     >>> count_words(["A bus, a BUS", "pear"], make_counter(["apple", "bus"], None)).ends
     array([0, 1, 1])
     """
-    blocks = [counter.count(block, grow=grow) for block in _checked_blocks(texts)]
+    blocks = [counter.count(block, grow=grow) for block in _blocks(texts)]
     if len(blocks) == 1:
         return blocks[0]
     ends = [np.zeros(1, dtype=np.int64)]
@@ -114,11 +114,24 @@ def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -
     )
 
 
-def _checked_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
-    remaining, start = iter(texts), 0
-    while block := list(itertools.islice(remaining, BLOCK)):
-        for number, text in enumerate(block, start=start):
-            if not isinstance(text, str):
-                raise ValueError(f"document {number} must be a string, got {type(text).__name__}")
+def check_texts(texts: list[str], first: int = 0) -> list[str]:
+    """Return ``texts`` if they are strings; ``first`` is the number of the first of them.
+
+    >>> check_texts(["a", None], first=10)
+    Traceback (most recent call last):
+    ...
+    ValueError: document 11 must be a string, got NoneType
+    """
+    for number, text in enumerate(texts, start=first):
+        if not isinstance(text, str):
+            raise ValueError(f"document {number} must be a string, got {type(text).__name__}")
+    return texts
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(texts)
+    for start in itertools.count(step=BLOCK):
+        block = check_texts(list(itertools.islice(remaining, BLOCK)), start)
+        if not block:
+            return
         yield block
-        start += len(block)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
+from boltzhash.counting import check_texts
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.text import TfIdf
@@ -279,10 +280,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         texts = _as_texts(X)
         if texts is not None:
             remaining = iter(texts)
-            yield list(itertools.islice(remaining, BLOCK))
-            while block := list(itertools.islice(remaining, BLOCK)):
+            for start in itertools.count(step=BLOCK):
+                block = check_texts(list(itertools.islice(remaining, BLOCK)), start)
+                if start and not block:
+                    return
                 yield block
-            return
         matrix = _check_not_negative(
             validate_data(
                 self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
