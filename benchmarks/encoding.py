@@ -99,6 +99,7 @@ def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
     plain.tfidf_._counter = PythonCounter(tfidf.words_, None)
     rival = TfidfVectorizer(stop_words="english", max_features=10_000).fit(texts)
     few, n = texts[::8], len(texts)
+    accented = [f"{text} é" for text in texts]  # what is not ASCII is normalised by Python first
     corpus = folder / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in enumerate(texts)))
     return [
@@ -107,6 +108,7 @@ def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
         Row("network, 1 thread", 1, n, lambda: [hasher._bits(rows) for rows in weighed]),
         Row("texts → codes, 1 thread", 1, n, lambda: hasher.transform(texts)),
         Row(BARRED, 2, n, lambda: hasher.transform(texts)),
+        Row("the same with an é in each, 2 threads", 2, n, lambda: hasher.transform(accented)),
         Row("boltzhash encode, 2 threads", 2, n, lambda: encode(folder, corpus)),
         Row("texts → codes, nothing compiled", 1, len(few), lambda: nothing_compiled(plain, few)),
         Row(RIVAL, 1, len(few), lambda: rival.transform(few)),
@@ -146,7 +148,7 @@ def measure(todo: list[Row], rounds: int) -> dict[str, float]:
     return best
 
 
-def in_processes(model: Path, texts: list[str], n_processes: int, rounds: int = 5) -> float:
+def in_processes(model: Path, texts: list[str], n_processes: int, rounds: int = 7) -> float:
     """Documents/s of processes that each encode their share on a CPU of their own."""
     context = multiprocessing.get_context("spawn")
     at_hand = sorted(os.sched_getaffinity(0))
