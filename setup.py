@@ -9,7 +9,11 @@ FLAGS = ["/O2", "/std:c11"] if sys.platform == "win32" else ["-O3", "-std=c11", 
 
 EXTENSIONS = [
     Extension(
-        "boltzhash._tokens", ["src/boltzhash/_tokens.c"], extra_compile_args=FLAGS, optional=True
+        "boltzhash._tokens",
+        ["src/boltzhash/_tokens.c"],
+        depends=["src/boltzhash/_vocabulary.h"],
+        extra_compile_args=FLAGS,
+        optional=True,
     ),
     Extension(
         "boltzhash._layers", ["src/boltzhash/_layers.c"], extra_compile_args=FLAGS, optional=True
