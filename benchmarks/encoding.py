@@ -61,7 +61,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         hasher = CorrSH(64, epochs=1, device="cpu").fit(texts[:: 4 if small else 1])
         hasher.save(Path(folder, "model"))
-        rates = measure(rows(hasher, texts, Path(folder)), rounds=3 if small else 7)
+        rates = measure(rows(hasher, texts, Path(folder)), rounds=3 if small else 15)
         rates["texts → codes, 2 processes"] = in_processes(Path(folder, "model"), texts, 2)
     result = {
         "corpus": corpus,
@@ -148,7 +148,7 @@ def measure(todo: list[Row], rounds: int) -> dict[str, float]:
     return best
 
 
-def in_processes(model: Path, texts: list[str], n_processes: int, rounds: int = 7) -> float:
+def in_processes(model: Path, texts: list[str], n_processes: int, rounds: int = 30) -> float:
     """Documents/s of processes that each encode their share on a CPU of their own."""
     context = multiprocessing.get_context("spawn")
     at_hand = sorted(os.sched_getaffinity(0))
