@@ -7,7 +7,7 @@ CHECKED := src tests experiments
 
 install: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit("boltzhash needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,dev]'

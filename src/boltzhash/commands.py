@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import shutil
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from boltzhash.hashers import Hasher
 
 OK = 0
-ENCODE_BLOCK = 1024
 
 
 def fit(options: argparse.Namespace) -> int:
@@ -125,15 +124,16 @@ def encode(options: argparse.Namespace) -> int:
     from boltzhash.stored_codes import write_codes
 
     hasher = load(options.model)
-    documents = _read(options, "encoding")
+    ids: deque[str | int] = deque()  # of the documents that were read and have no code yet
+
+    def texts() -> Iterator[str]:
+        for document in _read(options, "encoding"):
+            ids.append(document.id)
+            yield document.text
+
     with write_codes(options.output, n_bits=hasher.n_bits, model=hasher.fingerprint()) as writer:
-        while block := list(itertools.islice(documents, ENCODE_BLOCK)):
-            tfidf = hasher.tfidf(document.text for document in block)
-            writer.append(
-                hasher.transform(tfidf),
-                [document.id for document in block],
-                hasher.known_word_counts(tfidf),
-            )
+        for codes, known_words in hasher.transform_blocks(texts()):
+            writer.append(codes, [ids.popleft() for _ in codes], known_words)
         if writer.n_documents == 0:
             raise ValueError(f"{options.corpus} is empty: there is nothing to encode")
     unknown = len(writer.no_known_word)

@@ -6,7 +6,7 @@ which then cannot be searched for. What a list lacks, ``max_df`` and the idf wei
 
 from __future__ import annotations
 
-from boltzhash.text import tokenize
+from boltzhash.tokens import tokenize
 
 _LISTS = {
     "dutch": """aan al alles als altijd ben bent bij daar dan dat de der deze die dit doch doen

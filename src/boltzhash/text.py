@@ -2,59 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.arguments import check_integer, check_number
-
-# Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. Their runs become
-# overlapping pairs of characters, the usual stand-in for words where no dictionary is at hand.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-)
-# Marks that belong to the word they stand in but that Python's \w leaves out: combining accents, Hebrew
-# and Arabic points, the vowel signs of the Indic scripts (their danda, a full stop, is not one).
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
-    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
-    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u09d7"
-    "\u0a01-\u0a03\u0a3c-\u0a4d\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57"
-    "\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6"
-    "\u0d00-\u0d03\u0d3b-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf"
-)
-_TOKENS = re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}]){{2,}})")
-
-
-def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
-    """Lower-case words of two or more letters or digits; pairs of characters where no spaces are.
-
-    Underscores separate, so ``read_csv`` is found by "read". With ``pattern`` its matches (or
-    those of its one group) are the tokens.
-
-    >>> tokenize("The ZipFile's read_csv, Straße!")
-    ['the', 'zipfile', 'read', 'csv', 'strasse']
-    >>> tokenize("机器学习 naïve हिन्दी")
-    ['机器', '器学', '学习', 'naïve', 'हिन्दी']
-    """
-    text = unicodedata.normalize("NFKC", text).casefold()
-    if pattern is not None:
-        return pattern.findall(text)
-    tokens: list[str] = []
-    for run, word in _TOKENS.findall(text):
-        if word:
-            tokens.append(word)
-        elif len(run) == 1:
-            tokens.append(run)
-        else:
-            tokens.extend(run[i : i + 2] for i in range(len(run) - 1))
-    return tokens
+from boltzhash.counting import Counts, count_words, make_counter
+from boltzhash.stopwords import stop_words_of
+from boltzhash.tokens import compile_pattern, tokenize
 
 
 class TfIdf:
@@ -127,12 +84,13 @@ class TfIdf:
 
     def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
-        numbers: dict[str, int] = {}
-        counts = _count(self._tokens_of(texts), numbers, grow=True)
+        counter = make_counter([], self._pattern)
+        counted = count_words(texts, counter, grow=True)
+        words = np.array(counter.words(), dtype=object)
+        counts = _matrix(counted, len(words))
         if counts.shape[0] == 0:
             raise ValueError("the corpus is empty: at least 2 documents are needed")
-        frequency = np.bincount(counts.indices, minlength=len(numbers))
-        words = np.array(list(numbers), dtype=object)
+        frequency = np.bincount(counts.indices, minlength=len(words))
         usable = np.array(
             [
                 df <= max(self.max_df * counts.shape[0], 1) and word not in self._stop_words
@@ -160,50 +118,26 @@ class TfIdf:
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Weigh documents; words not in the vocabulary do not count."""
-        return self._weigh(_count(self._tokens_of(texts), self._columns, grow=False))
-
-    def _tokens_of(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        for number, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise ValueError(f"document {number} must be a string, got {type(text).__name__}")
-            yield tokenize(text, self._pattern)
+        return self._weigh(_matrix(count_words(texts, self._counter), len(self.words_)))
 
     def _set_vocabulary(self, words: list[str], idf: NDArray[np.float64]) -> None:
         self.words_ = words
         self.idf_ = np.asarray(idf, dtype=np.float64)
-        self._columns = {word: column for column, word in enumerate(words)}
+        self._counter = make_counter(words, self._pattern)
 
     def _weigh(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
-        weighted = counts.astype(np.float64)
-        weighted.sort_indices()
-        weighted.data *= self.idf_[weighted.indices]
-        return unit_rows(weighted)
+        counts.sort_indices()
+        counts.data *= self.idf_[counts.indices]
+        return unit_rows(counts)
 
 
 def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> frozenset[str]:
-    from boltzhash.stopwords import stop_words_of  # it cuts its lists with this module's tokenize
-
     if stop_words is not None:
         stop_words = list(stop_words)
         if not all(isinstance(word, str) for word in stop_words):
             raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
         return frozenset(token for word in stop_words for token in tokenize(word))
     return stop_words_of(language) if language is not None else frozenset()
-
-
-def compile_pattern(token_pattern: str | None) -> re.Pattern[str] | None:
-    """Compile a user's regular expression, with at most one group."""
-    if token_pattern is None:
-        return None
-    try:
-        pattern = re.compile(token_pattern)
-    except re.error as error:
-        raise ValueError(
-            f"token_pattern must be a regular expression, got {token_pattern!r}: {error}"
-        ) from None
-    if pattern.groups > 1:
-        raise ValueError(f"token_pattern may have at most one group, got {token_pattern!r}")
-    return pattern
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -213,27 +147,18 @@ def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    n_values = np.diff(matrix.indptr)
+    filled = n_values > 0
+    sums = np.add.reduceat(np.square(matrix.data), matrix.indptr[:-1][filled])
+    lengths = np.sqrt(sums)
     lengths[lengths == 0] = 1
     scaled = matrix.copy()
-    scaled.data /= np.repeat(lengths, np.diff(matrix.indptr))
+    scaled.data /= np.repeat(lengths, n_values[filled])
     return scaled
 
 
-def _count(
-    documents: Iterable[list[str]], columns: dict[str, int], *, grow: bool
-) -> sparse.csr_matrix:
-    """Token counts, a row a document; with ``grow`` new words get the next column."""
-    indices, values, indptr = array("i"), array("i"), array("q", [0])
-    for tokens in documents:
-        counts: dict[int, int] = {}
-        for token in tokens:
-            column = columns.setdefault(token, len(columns)) if grow else columns.get(token)
-            if column is not None:
-                counts[column] = counts.get(column, 0) + 1
-        indices.extend(counts.keys())
-        values.extend(counts.values())
-        indptr.append(len(indices))
-    shape = (len(indptr) - 1, len(columns))
-    parts = (np.array(values), np.array(indices), np.array(indptr))
-    return sparse.csr_matrix(parts, shape=shape)
+def _matrix(counts: Counts, n_words: int) -> sparse.csr_matrix:
+    shape = (len(counts.ends) - 1, n_words)
+    matrix = sparse.csr_matrix((counts.values, counts.numbers, counts.ends), shape=shape)
+    matrix.has_canonical_format = True  # each word of a document once, in order
+    return matrix

@@ -7,7 +7,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
+from boltzhash.counting import check_texts
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.text import TfIdf
+from boltzhash.threads import in_threads
 
 BLOCK = 1024
+
+
+class Encoded(NamedTuple):
+    """Packed codes, and how many different words of each document the model knows."""
+
+    codes: Codes
+    known_words: NDArray[np.int64]
 
 
 class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # sklearn is untyped
@@ -115,8 +124,19 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         A document with no known word gets the code of the empty document; see
         :meth:`known_word_counts`.
         """
-        blocks = [pack(self._bits(rows)) for rows in self._blocks(X)]
-        return np.concatenate(blocks)
+        return np.concatenate([encoded.codes for encoded in self.transform_blocks(X)])
+
+    def transform_blocks(self, X: Any) -> Iterator[Encoded]:
+        """The codes a block of documents at a time: for more than fit into memory.
+
+        Blocks are encoded by as many threads as there are CPUs. Each comes with the
+        :meth:`known_word_counts` of its documents. There is at least one block.
+        """
+        return in_threads(self._encode, self._raw_blocks(X))
+
+    def _encode(self, block: list[str] | sparse.csr_matrix) -> Encoded:
+        rows = self.tfidf(block) if isinstance(block, list) else block
+        return Encoded(pack(self._bits(rows)), np.diff(rows.indptr).astype(np.int64))
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
         """How many different words of each document the model knows; 0 flags a meaningless code."""
@@ -252,15 +272,19 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
 
     def _blocks(self, X: Any) -> Iterator[sparse.csr_matrix]:
         """Documents as tf-idf, a block at a time, so that memory does not grow; at least one."""
+        for block in self._raw_blocks(X):
+            yield self.tfidf(block) if isinstance(block, list) else block
+
+    def _raw_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
         check_is_fitted(self)
         texts = _as_texts(X)
         if texts is not None:
             remaining = iter(texts)
-            first = list(itertools.islice(remaining, BLOCK))
-            yield self.tfidf(first)
-            while block := list(itertools.islice(remaining, BLOCK)):
-                yield self.tfidf(block)
-            return
+            for start in itertools.count(step=BLOCK):
+                block = check_texts(list(itertools.islice(remaining, BLOCK)), start)
+                if start and not block:
+                    return
+                yield block
         matrix = _check_not_negative(
             validate_data(
                 self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1

@@ -286,19 +286,19 @@ class CorrSH(DeepHasher):
     def _posterior(self, matrix: sparse.csr_matrix) -> Posterior:
         """The twin of :meth:`_boltzmann` in NumPy."""
         hidden = self._hidden(matrix)
-        location = head(hidden, self._float64, "location")
-        deviation = np.logaddexp(head(hidden, self._float64, "deviation"), 0)
+        location = head(hidden, self.weights_, "location")
+        deviation = np.logaddexp(head(hidden, self.weights_, "deviation"), 0)
         n, m = location.shape
         if self.rank == "full":
             cholesky = np.zeros((n, m, m))
             rows, columns = np.tril_indices(m, -1)
-            cholesky[:, rows, columns] = np.tanh(head(hidden, self._float64, "couplings")) / m
+            cholesky[:, rows, columns] = np.tanh(head(hidden, self.weights_, "couplings")) / m
             cholesky[:, np.arange(m), np.arange(m)] = deviation
             return Posterior(location, np.zeros((n, m)), cholesky)
         if self.rank == 0:
             factor = np.zeros((n, m, 0))
         else:
-            factor = np.tanh(head(hidden, self._float64, "couplings")).reshape(n, m, -1) / int(
+            factor = np.tanh(head(hidden, self.weights_, "couplings")).reshape(n, m, -1) / int(
                 self.rank
             )
         return Posterior(location, np.square(deviation), factor)

@@ -230,10 +230,10 @@ class DeepHasher(Hasher):
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:
         """Location > 0: where the probability of the bit is above one half."""
-        return head(self._hidden(matrix), self._float64, "location") > 0
+        return head(self._hidden(matrix), self.weights_, "location") > 0
 
     def _hidden(self, matrix: sparse.csr_matrix) -> Floats:
-        return hidden_layers(self._network_input(matrix), self._float64)
+        return hidden_layers(self._network_input(matrix), self.weights_)
 
     def _fit_matrix(
         self,
@@ -359,11 +359,6 @@ class DeepHasher(Hasher):
             if not np.isfinite(arrays[name]).all():
                 raise ModelError(f"weights {name!r} hold values that are not numbers")
         self.weights_ = arrays
-        self._float64 = {
-            name: array.astype(np.float64)
-            for name, array in arrays.items()
-            if not name.startswith(("decoder.", "parts."))
-        }
 
     def _collapse_advice(self) -> str:
         return (

@@ -56,7 +56,7 @@ class NASH(DeepHasher):
 
     def bit_probabilities(self, X: Any) -> Floats:
         """P(bit on) of each document: σ(g(x))."""
-        logits = [head(self._hidden(rows), self._float64, "location") for rows in self._blocks(X)]
+        logits = [head(self._hidden(rows), self.weights_, "location") for rows in self._blocks(X)]
         return np.concatenate([logistic_normal_mean(part, np.zeros_like(part)) for part in logits])
 
     def _heads(self) -> dict[str, int]:

@@ -24,7 +24,7 @@ from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.hashers.base import Hasher
-from boltzhash.inference import Floats
+from boltzhash.inference import Floats, linear
 from boltzhash.persistence import Arrays, fingerprint
 
 if TYPE_CHECKING:
@@ -172,10 +172,10 @@ class StackedRBM(Hasher):
         """The twin of ``Unrolled.code_logits`` in NumPy."""
         activities: Any = word_counts(matrix)
         for number in range(len(self.hidden_units) + 1):
-            weight, bias = (self._float64[f"{number}.{name}"] for name in ("weight", "bias"))
-            logits = activities @ weight + bias
+            weight, bias = (self.weights_[f"{number}.{name}"] for name in ("weight", "bias"))
+            logits = linear(activities, weight, bias)
             activities = expit(logits)
-        return np.asarray(logits)
+        return logits
 
     def _fit_matrix(
         self,
@@ -362,7 +362,6 @@ class StackedRBM(Hasher):
                     came = arrays[name].shape if name in arrays else "nothing"
                     raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
         self.weights_ = arrays
-        self._float64 = {name: array.astype(np.float64) for name, array in arrays.items()}
 
     def _collapse_advice(self) -> str:
         return (

@@ -81,13 +81,13 @@ class VDSH(DeepHasher):
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:
         """μ above the training median."""
-        means = head(self._hidden(matrix), self._float64, "location")
+        means = head(self._hidden(matrix), self.weights_, "location")
         return np.asarray(means > self.weights_["medians"])
 
     def _finish(self, matrix: sparse.csr_matrix) -> None:
         """The medians of the training means."""
         blocks = [matrix[i : i + 1024] for i in range(0, matrix.shape[0], 1024)]
-        means = [head(self._hidden(rows), self._float64, "location") for rows in blocks]
+        means = [head(self._hidden(rows), self.weights_, "location") for rows in blocks]
         self.weights_["medians"] = np.median(np.concatenate(means), axis=0)
 
     def _set_arrays(self, arrays: Arrays) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from boltzhash.text import tokenize
+from boltzhash.tokens import tokenize
 
 # Sentences end at a full stop or an empty line; a heading with its underline is none.
 _BREAKS = re.compile(
