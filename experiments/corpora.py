@@ -1,0 +1,70 @@
+"""The corpora of the experiments as tf-idf with labels, and the checksum of what they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from boltzhash.datasets import load
+from boltzhash.datasets.vdsh import load_mat
+from boltzhash.text import TfIdf
+
+# The .mat files hold the splits and the vocabulary that all known figures were measured on.
+MAT_FILES = {name: f"{name}.tfidf.mat" for name in ("ng20", "reuters", "tmc")}
+CORPORA = (*MAT_FILES, "debian")
+
+
+class Split(NamedTuple):
+    """tf-idf and labels (bool, a column a label) of some documents."""
+
+    tfidf: sparse.csr_matrix
+    labels: NDArray[np.bool_]
+
+
+class Corpus(NamedTuple):
+    """Database and queries."""
+
+    train: Split
+    val: Split
+    test: Split
+    sha256: str
+
+
+@cache
+def corpus(name: str) -> Corpus:
+    """One of ``CORPORA``, from the folder that BOLTZHASH_DATA names."""
+    if name not in CORPORA:
+        raise SystemExit(f"unknown corpus {name!r}: one of {', '.join(CORPORA)}")
+    if "BOLTZHASH_DATA" not in os.environ:
+        raise SystemExit("set BOLTZHASH_DATA to the folder with the corpora (docs/datasets.md)")
+    folder = Path(os.environ["BOLTZHASH_DATA"])
+    return _from_mat(folder / MAT_FILES[name]) if name in MAT_FILES else _from_texts(name, folder)
+
+
+def _from_mat(path: Path) -> Corpus:
+    data = load_mat(path)
+    train, val, test = (
+        Split(part.tfidf, part.labels > 0) for part in (data.train, data.val, data.test)
+    )
+    return Corpus(train, val, test, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def _from_texts(name: str, folder: Path) -> Corpus:
+    """Vocabulary and weights from train, as a user's corpus would get them."""
+    texts = load(name, data=folder)
+    tfidf = TfIdf()
+    train = Split(tfidf.fit_transform(texts.train.texts), texts.train.labels)
+    val, test = (
+        Split(tfidf.transform(part.texts), part.labels) for part in (texts.val, texts.test)
+    )
+    digest = hashlib.sha256()
+    for path in texts.files:
+        digest.update(Path(path).read_bytes())
+    return Corpus(train, val, test, digest.hexdigest())

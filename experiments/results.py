@@ -1,0 +1,38 @@
+"""Result files: one JSON a run, written whole or not at all, read only where they are understood."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FORMAT = 2
+FOLDER = Path(__file__).parent / "results"
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Write beside and move, so that an interrupted run leaves no half a result."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({"format": FORMAT, **result}, indent=1, sort_keys=True) + "\n")
+    part.replace(path)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A result, or a message that names the file and what is wrong with it."""
+    try:
+        result = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path} cannot be read as a result: {error}") from error
+    found = result.get("format") if isinstance(result, dict) else None
+    if found != FORMAT:
+        raise SystemExit(
+            f"{path} is a result of format {found}, this code reads {FORMAT}: move it away and run "
+            "again, or use the version that wrote it; nothing was overwritten"
+        )
+    return dict(result)
+
+
+def read_all(experiment: str) -> list[dict[str, Any]]:
+    """All results of an experiment, in the order of their file names."""
+    return [read(path) for path in sorted((FOLDER / experiment).glob("*.json"))]

@@ -1,0 +1,165 @@
+"""Train and measure the runs of an experiment; finished ones are skipped, so a sweep can be resumed.
+
+    BOLTZHASH_DATA=... python experiments/run.py quality ingredients --workers 8
+
+Database is train, a hit is relevant when it shares a label with the query, ties in expectation. Of a
+deep method every epoch is measured, which gives three figures, always named:
+*published* (the best epoch on test, as the authors' code reports), *validation* (test at the epoch that
+is best on val) and *label-free* (test at the last epoch: what a user without labels gets).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+from results import write
+from runs import EXPERIMENTS, Run
+
+
+def make(run: Run, device: str) -> Any:
+    """The hasher of a run."""
+    from boltzhash.hashers import HASHERS
+
+    kind = HASHERS[run.settings.method]
+    build: Any = getattr(kind, "as_published") if run.settings.as_published else kind  # noqa: B009
+    hasher = build(run.bits, random_state=run.seed, **run.settings.arguments)
+    return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
+
+
+def measure(run: Run, device: str) -> dict[str, Any]:
+    """Fit and evaluate one model."""
+    import torch
+
+    from boltzhash.codes import bit_balance, distinct, unpack
+    from boltzhash.hashers.deep import DeepHasher
+    from corpora import corpus
+    from evaluation import Curve, final
+
+    data = corpus(run.corpus)
+    hasher = make(run, device)
+    where = torch.device("cuda" if torch.cuda.is_available() and device != "cpu" else "cpu")
+    curve = Curve(data, where) if isinstance(hasher, DeepHasher) else None
+    start = time.perf_counter()
+    hasher.fit(data.train.tfidf, on_epoch=curve)
+    seconds = time.perf_counter() - start
+    precision, database = final(hasher, data)
+    epochs = curve.epochs if curve is not None else []
+    return {
+        "experiment": run.experiment,
+        "settings": run.settings.name,
+        "method": run.settings.method,
+        "corpus": run.corpus,
+        "bits": run.bits,
+        "seed": run.seed,
+        "params": hasher.get_params(),
+        "precision": protocols(precision.test, epochs),
+        "val_precision": precision.val,
+        "curve": epochs,
+        "distinct_codes": distinct(database),
+        "bit_balance": round(bit_balance(unpack(database)), 4),
+        "epochs": hasher.history_[-1].epoch if hasattr(hasher, "history_") else None,
+        "seconds": round(seconds, 2),
+        "data_sha256": data.sha256,
+        **circumstances(where.type == "cuda"),
+    }
+
+
+def protocols(last: float, epochs: list[tuple[int, float, float]]) -> dict[str, float]:
+    """Test precision under the three protocols; one figure where there are no epochs to choose."""
+    if not epochs:
+        return dict.fromkeys(("published", "validation", "label-free"), last)
+    best_on_val = max(epochs, key=lambda row: row[1])
+    best_on_test = max(epochs, key=lambda row: row[2])
+    return {"published": best_on_test[2], "validation": best_on_val[2], "label-free": last}
+
+
+def circumstances(gpu: bool) -> dict[str, Any]:
+    """What a figure depends on beside its parameters."""
+    import numpy
+    import torch
+
+    import boltzhash
+
+    return {
+        "commit": _commit(),
+        "hardware": torch.cuda.get_device_name() if gpu else f"CPU, {os.cpu_count()} cores",
+        "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 3),
+        "versions": {
+            "boltzhash": boltzhash.__version__,
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "torch": torch.__version__,
+        },
+    }
+
+
+def _commit() -> str:
+    """The commit that ran; COMMIT names it where the code was copied without its history."""
+    if "COMMIT" in os.environ:
+        return os.environ["COMMIT"]
+    command = ["git", "describe", "--always", "--dirty"]
+    described = subprocess.run(command, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
+    parser.add_argument("--workers", type=int, default=1, help="models trained side by side")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seeds", type=int, nargs="+", help="only these seeds")
+    parser.add_argument("--settings", nargs="+", help="only these settings")
+    parser.add_argument("--seconds", type=float, help="start no run after so long")
+    options = parser.parse_args()
+    todo = [
+        run
+        for name in options.experiments
+        for run in EXPERIMENTS[name]
+        if not run.path.exists()
+        and (options.seeds is None or run.seed in options.seeds)
+        and (options.settings is None or run.settings.name in options.settings)
+    ]
+    print(f"{len(todo)} runs to do", flush=True)
+    sweep(todo, options.workers, options.device, options.seconds)
+
+
+def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> None:
+    """Run them side by side, writing each as it is done; one that fails does not stop the others."""
+    deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
+    failed = []
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(_measure_until, deadline, run, device): run for run in todo}
+        for number, done in enumerate(as_completed(running), 1):
+            run = running[done]
+            try:
+                result = done.result()
+            except Exception as error:
+                failed.append(f"{run.path.name}: {error}")
+                continue
+            if result is None:
+                continue
+            write(run.path, result)
+            print(
+                f"{number}/{len(todo)} {run.path.stem} "
+                f"{result['precision']['label-free']:.4f} {result['seconds']} s",
+                flush=True,
+            )
+    if failed:
+        raise SystemExit("failed:\n" + "\n".join(failed))
+
+
+def _measure_until(deadline: float, run: Run, device: str) -> dict[str, Any] | None:
+    # time.monotonic is the same clock in all processes of a machine
+    return measure(run, device) if time.monotonic() < deadline else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Which models are trained: every experiment is a list of runs, a run is one result file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from results import FOLDER
+
+MAIN = ("ng20", "reuters", "tmc")
+LENGTHS = (8, 16, 32, 64, 128)
+DEEP = ("NASH", "VDSH", "GMSH", "BMSH", "Doc2hash", "RBSH", "StackedRBM")
+SHALLOW = ("LSH", "SpectralHashing", "SelfTaughtHashing", "ITQ")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A name for a class and the arguments that are not its defaults."""
+
+    name: str
+    method: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    as_published: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train and measure."""
+
+    experiment: str
+    settings: Settings
+    corpus: str
+    bits: int
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        name = f"{self.settings.name}-{self.corpus}-{self.bits}-{self.seed}.json"
+        return FOLDER / self.experiment / name
+
+
+def grid(
+    experiment: str,
+    settings: Iterable[Settings],
+    corpora: Iterable[str],
+    lengths: Iterable[int],
+    seeds: Iterable[int],
+) -> list[Run]:
+    """Every combination; seeds go slowest, so that an interrupted sweep has whole tables first."""
+    return [
+        Run(experiment, s, corpus, bits, seed)
+        for seed, s, corpus, bits in itertools.product(seeds, settings, corpora, lengths)
+    ]
+
+
+DEFAULT = Settings("CorrSH", "CorrSH")
+PUBLISHED = Settings("CorrSH-published", "CorrSH", as_published=True)
+
+# What each ingredient of the defaults gives: the defaults with it taken away or put differently.
+WITHOUT = [
+    Settings("no-neighbours", "CorrSH", {"neighbours": 0}),
+    Settings("no-contrast", "CorrSH", {"contrast": 0.0}),
+    Settings("no-neighbour-words", "CorrSH", {"neighbour_share": 0.0}),
+    Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1}),
+    Settings("words-target", "CorrSH", {"target": "words"}),
+    Settings("raw-input", "CorrSH", {"input_length": None}),
+    Settings("random-start", "CorrSH", {"unigram_start": False}),
+    Settings("rising-kl", "CorrSH", {"kl_weight": (0.0, 0.1), "kl_ramp": 1.0}),
+    Settings("published-noise", "CorrSH", {"decoder_noise": (1.0, 0.9)}),
+]
+VARIANTS = [
+    Settings("CorrSH-mixture-prior", "CorrSH", {"prior_groups": 20}),
+    Settings("CorrSH-ranking", "CorrSH", {"ranking": 1.0}),
+    *(
+        Settings(f"CorrSH-{name}", "CorrSH", {"gradient": name})
+        for name in ("gumbel-softmax", "arm", "rebar", "relax")
+    ),
+]
+
+EXPERIMENTS: dict[str, list[Run]] = {
+    # What a user gets from the defaults, and whether a seed ever collapses.
+    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(10)),
+    "quality-unseen": grid(
+        "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
+    ),
+    "ingredients": grid("ingredients", WITHOUT, MAIN, [32], range(5))
+    + grid(
+        "ingredients",
+        [Settings("no-groups", "CorrSH", {"group_bits": None})],
+        MAIN,
+        [128],
+        range(5),
+    )
+    + grid(
+        "ingredients",
+        [Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1})],
+        MAIN,
+        [8, 128],
+        range(5),
+    ),
+    # Every method at one length, with its own defaults.
+    "methods": grid(
+        "methods",
+        [*(Settings(name, name) for name in (*DEEP, *SHALLOW)), PUBLISHED, *VARIANTS],
+        MAIN,
+        [32],
+        range(3),
+    ),
+}
