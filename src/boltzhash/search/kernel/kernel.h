@@ -56,7 +56,7 @@ struct request {
     size_t k;       /* at most that many hits a query; SIZE_MAX: all */
     uint32_t limit; /* only distances below it */
     const struct path *path;
-    size_t threads;
+    size_t threads; /* at least 1 */
 };
 
 /* Fills one answer a query. False when memory ran out; answers are then empty. */

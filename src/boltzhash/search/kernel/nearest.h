@@ -27,9 +27,13 @@ struct nearest {
     bool out_of_memory;
 };
 
+#ifndef LOG_SPARE
+#define LOG_SPARE 1024
+#endif
+
 /* A log that is compacted when full leaves room for at least as much as it keeps. */
 static inline size_t nearest_log_size(size_t k, size_t n) {
-    size_t spare = k > 1024 ? k : 1024;
+    size_t spare = k > LOG_SPARE ? k : LOG_SPARE;
     return k > n || n - k < spare ? n : k + spare;
 }
 

@@ -12,11 +12,14 @@
 #include "nearest.h"
 #include "paths.h"
 
-#define TILE_BYTES ((size_t)16 << 10)  /* half a first-level cache of 32 KB */
+/* Sizes in bytes. A test sets them so small that little data goes through all that large data does. */
+#ifndef TILE_BYTES
+#define TILE_BYTES ((size_t)16 << 10)   /* half a first-level cache of 32 KB */
 #define CHUNK_BYTES ((size_t)512 << 10) /* small enough to share out evenly */
-#define GROUP 128                      /* queries that go through the codes together */
-#define WORK_A_THREAD ((size_t)1 << 20) /* bytes compared below which a thread costs more than it gains */
-#define LOG_BYTES ((size_t)64 << 20)   /* of candidates kept at a time */
+#define WORK_BYTES ((size_t)1 << 20)    /* compared by a thread before it gains more than it costs */
+#define LOG_BYTES ((size_t)64 << 20)    /* of candidates kept at a time */
+#endif
+#define GROUP 128 /* queries that go through the codes together */
 
 const struct path *const all_paths[] = {
 #ifdef HAS_X86_PATHS
@@ -81,7 +84,7 @@ static void scan_tiles(const struct task *task, size_t first, size_t last, struc
                        size_t from, size_t to) {
     const struct request *request = task->request;
     size_t n_bytes = request->codes.n_bytes;
-    size_t rows = larger(TILE_BYTES / n_bytes, 32);
+    size_t rows = larger(TILE_BYTES / n_bytes, 1);
     for (size_t row = from; row < to; row += rows)
         for (size_t query = first; query < last; query++)
             task->scan(&request->codes, row, smaller(row + rows, to),
@@ -127,7 +130,7 @@ static void share_out_codes(struct team *team, size_t member) {
     struct task *task = team->task;
     const struct codes *codes = &task->request->codes;
     size_t n = task->last - task->first;
-    size_t chunk = larger(CHUNK_BYTES / codes->n_bytes, 32);
+    size_t chunk = larger(CHUNK_BYTES / codes->n_bytes, 1);
     struct nearest *nearest = start_all(task, n);
     if (nearest == NULL) {
         atomic_store(&task->out_of_memory, true);
@@ -191,8 +194,8 @@ static bool search_some(const struct request *request, size_t first, size_t last
                         .last = last,
                         .answers = answers};
     size_t n = last - first;
-    size_t work = request->codes.n * request->codes.n_bytes / WORK_A_THREAD * n + 1;
-    size_t threads = larger(smaller(request->threads, work), 1);
+    size_t worth = request->codes.n * request->codes.n_bytes * n / WORK_BYTES + 1;
+    size_t threads = smaller(request->threads, worth);
     if (threads > 1 && n < 8 * threads) return search_with_shared_codes(&task, threads);
     task.group = smaller((n + threads - 1) / threads, GROUP);
     run_team(&(struct team){.work = share_out_queries, .task = &task}, threads);
@@ -203,7 +206,7 @@ bool search(const struct request *request, struct answer *answers) {
     size_t n_bits = 8 * request->codes.n_bytes;
     size_t log_size = request->k == SIZE_MAX ? 0 : nearest_log_size(request->k, request->codes.n);
     size_t state = log_size * sizeof(uint64_t) + (n_bits + 1) * sizeof(size_t);
-    size_t at_a_time = larger(LOG_BYTES / state / larger(request->threads, 1), 1);
+    size_t at_a_time = larger(LOG_BYTES / state / request->threads, 1);
     bool good = true;
     at_a_time = at_a_time > GROUP ? at_a_time / GROUP * GROUP : at_a_time;
     for (size_t i = 0; i < request->n_queries; i++) answers[i] = (struct answer){0};
