@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from boltzhash.search import compiled
 
 
-def reference(codes: Any, query: Any, allowed: Any, radius: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def reference(
+    codes: Any, query: Any, allowed: Any, radius: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Allowed rows and their distances up to the radius, equal distances in the order of rows."""
     distances = np.bitwise_count(codes ^ query).sum(axis=1, dtype=np.int32)
     rows = np.flatnonzero((distances <= radius) & (allowed if allowed is not None else True))

@@ -55,6 +55,27 @@ static inline uint64_t load_word(const uint8_t *bytes) {
         }                                                                                         \
     }
 
+/* Defines short_scan(n_bytes): row by row, with loops of their own for some common widths.  */
+#define DEFINE_SHORT_SCANS(TARGET, DISTANCE)                                                      \
+    DEFINE_ROW_SCAN(TARGET, short_1, 1, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_2, 2, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_4, 4, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_12, 12, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_20, 20, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_24, 24, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_any, 0, DISTANCE)                                               \
+    static scan_function *short_scan(size_t n_bytes) {                                            \
+        switch (n_bytes) {                                                                        \
+            case 1: return short_1;                                                               \
+            case 2: return short_2;                                                               \
+            case 4: return short_4;                                                               \
+            case 12: return short_12;                                                             \
+            case 20: return short_20;                                                             \
+            case 24: return short_24;                                                             \
+            default: return short_any;                                                            \
+        }                                                                                         \
+    }
+
 /* Defines a scan_function that goes ROWS rows at a time: NEAR(codes, query, limit, distances) says
  * whether one of them is below the limit and, only then, writes all their distances. */
 #define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, ROW_SCAN)                \

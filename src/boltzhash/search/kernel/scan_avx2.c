@@ -104,32 +104,32 @@ INLINE bool near_32(const uint8_t *codes, __m256i query, uint64_t limit, uint16_
 
 DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
 
-/* 512 bits and more. */
+/* 384 bits and more. A byte counts at most 8 a vector: 16 vectors, the longest code, stay below 256. */
 INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t n) {
-    __m256i sum = _mm256_setzero_si256();
+    __m256i counts = _mm256_setzero_si256();
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i part = _mm256_loadu_si256((const __m256i *)(query + i));
-        sum = _mm256_add_epi64(sum, sums_of_lanes(differing(code + i, 0, part)));
+        counts = _mm256_add_epi8(counts, differing(code + i, 0, part));
     }
-    uint64_t lanes[4];
-    _mm256_storeu_si256((__m256i *)lanes, sum);
-    return (uint32_t)(lanes[0] + lanes[1] + lanes[2] + lanes[3]) +
-           short_distance(code + i, query + i, n - i);
+    __m256i lanes = sums_of_lanes(counts);
+    __m128i two = _mm_add_epi64(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+    uint64_t sum = (uint64_t)_mm_cvtsi128_si64(two) + (uint64_t)_mm_extract_epi64(two, 1);
+    return (uint32_t)sum + (i < n ? short_distance(code + i, query + i, n - i) : 0);
 }
 
-DEFINE_ROW_SCAN(TARGET, scan_short, 0, short_distance)
+DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 16, query_8, near_8, scan_short)
-DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, scan_short)
-DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, scan_short)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 16, query_8, near_8, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
 
 static scan_function *scan_for(size_t n_bytes) {
     switch (n_bytes) {
         case 8: return scan_8;
         case 16: return scan_16;
         case 32: return scan_32;
-        default: return n_bytes < 64 ? scan_short : scan_long;
+        default: return n_bytes < 48 ? short_scan(n_bytes) : scan_long;
     }
 }
 

@@ -63,10 +63,14 @@ INLINE __m512i query_32(const uint8_t *query) {
     return _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)query));
 }
 
+INLINE __m512i sums_of_quarters(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+}
+
 INLINE __m512i sums_of_fours(const uint8_t *codes, __m512i query) {
     __m512i a = sums_of_pairs(differing(codes, 0, query), differing(codes, 1, query));
     __m512i b = sums_of_pairs(differing(codes, 2, query), differing(codes, 3, query));
-    return _mm512_add_epi64(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+    return sums_of_quarters(a, b);
 }
 
 INLINE bool near_32(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
@@ -78,9 +82,19 @@ INLINE bool near_32(const uint8_t *codes, __m512i query, uint64_t limit, uint16_
     return true;
 }
 
+/* 512 bits: a vector is a code; eight of them come out in order. */
+INLINE __m512i query_64(const uint8_t *query) { return _mm512_loadu_si512(query); }
+
+INLINE bool near_64(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+    __m512i sums = sums_of_quarters(sums_of_fours(codes, query), sums_of_fours(codes + 256, query));
+    if (__builtin_expect(!any_below(sums, limit), 1)) return false;
+    store_8(distances, sums);
+    return true;
+}
+
 DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
 
-/* 512 bits and more, the last bytes through a mask. */
+/* 384 bits and more, the last bytes through a mask. */
 INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t n) {
     __m512i sum = _mm512_setzero_si512();
     size_t i = 0;
@@ -95,18 +109,20 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
     return (uint32_t)_mm512_reduce_add_epi64(sum);
 }
 
-DEFINE_ROW_SCAN(TARGET, scan_short, 0, short_distance)
+DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, scan_short)
-DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, scan_short)
-DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, scan_short)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long)
 
 static scan_function *scan_for(size_t n_bytes) {
     switch (n_bytes) {
         case 8: return scan_8;
         case 16: return scan_16;
         case 32: return scan_32;
-        default: return n_bytes < 48 ? scan_short : scan_long;
+        case 64: return scan_64;
+        default: return n_bytes < 48 ? short_scan(n_bytes) : scan_long;
     }
 }
 
