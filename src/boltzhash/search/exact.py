@@ -61,7 +61,7 @@ class ExactIndex:
         if ids is not None and len(ids) != len(codes):
             raise ValueError(f"there are {len(codes)} codes and {len(ids)} ids")
         self.n_bits = 8 * codes.shape[1]
-        self._ids = _object_array(ids) if ids is not None else None
+        self._ids = object_array(ids) if ids is not None else None
         self._codes = _kept(codes)
         self._path = compiled.kernel_name()
         self._faiss = uncompiled.flat_index(self._codes) if self._path == compiled.NONE else None
@@ -150,18 +150,30 @@ class ExactIndex:
     def _checked(
         self, queries: Codes, allowed: NDArray[np.bool_] | None, threads: int | None
     ) -> tuple[Codes, NDArray[np.bool_] | None, int]:
-        check_codes(queries)
-        if 8 * queries.shape[1] != self.n_bits:
-            raise ValueError(
-                f"the index holds codes of {self.n_bits} bits, the queries have "
-                f"{8 * queries.shape[1]}: they come from different models"
-            )
+        check_queries(queries, self.n_bits)
         if allowed is not None:
             _check_allowed(allowed, len(self))
             allowed = np.ascontiguousarray(allowed)
         if threads is not None:
             check_integer("threads", threads, 1, "an integer of 1 or more")
         return np.ascontiguousarray(queries), allowed, threads or compiled.usable_cores()
+
+
+def check_queries(queries: Codes, n_bits: int) -> None:
+    """Refuse what is not packed codes, or not as wide as those of the index."""
+    check_codes(queries)
+    if 8 * queries.shape[1] != n_bits:
+        raise ValueError(
+            f"the index holds codes of {n_bits} bits, the queries have "
+            f"{8 * queries.shape[1]}: they come from different models"
+        )
+
+
+def read_only(codes: Codes) -> Codes:
+    """The same codes as an array that cannot be written to: an index then makes no copy of them."""
+    view = codes.view()
+    view.flags.writeable = False
+    return view
 
 
 def _kept(codes: Codes) -> Codes:
@@ -179,7 +191,8 @@ def _check_allowed(allowed: object, n: int) -> None:
         raise TypeError(f"allowed must be a bool array ({n},), one a code, got {came}")
 
 
-def _object_array(ids: Sequence[str | int]) -> NDArray[Any]:
+def object_array(ids: Sequence[str | int]) -> NDArray[Any]:
+    """Ids as they were given, int or str, in an array that rows can index."""
     array = np.empty(len(ids), dtype=object)
     array[:] = ids
     return array
