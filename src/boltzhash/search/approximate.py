@@ -35,7 +35,6 @@ LISTS = "lists.faiss"
 IDS = "ids.jsonl"
 N_QUERIES = 1000  # to measure recall with
 ENOUGH = 0.999  # no step is measured above that; the last looks at everything
-HITS_AT_A_TIME = 1 << 23
 
 
 class Step(NamedTuple):
@@ -49,8 +48,10 @@ class ApproximateIndex:
     """Search codes by Hamming distance, faster than exactly and with a recall that was measured.
 
     For collections where looking at every code is too slow: millions of codes of 64 bits or more. What
-    is found comes in the order (distance, insertion) and its distances are exact; what is missed lies in
-    lists that were not looked at. ``recall=1`` looks at all and gives :class:`ExactIndex`'s answers.
+    is found comes in the order (distance, insertion), its distances are exact, and fewer hits are the
+    beginning of more; what is missed lies in lists that were not looked at. ``recall=1`` looks at all
+    and finds the distances that :class:`ExactIndex` finds. Where more codes tie at the distance of the
+    last of the ``k`` hits the index was built for, any of them may be among the hits.
 
     Parameters
     ----------
@@ -140,40 +141,29 @@ class ApproximateIndex:
         if k == 0 or len(queries) == 0:
             shape = (len(queries), k)
             return np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int32)
-        return self._nearest(np.ascontiguousarray(queries), k, probes, 2 * k)
+        at_most = min(self.k, len(self))
+        rows, distances = self._nearest(np.ascontiguousarray(queries), at_most, probes)
+        return rows[:, :k].copy(), distances[:, :k].copy()
 
     def probes_for(self, recall: float) -> int:
         """How many lists a search with this recall looks at."""
         check_number("recall", recall, above=0, at_most=1)
         return next(step.probes for step in self.recalls if step.recall >= recall)
 
-    def _nearest(self, queries: Codes, k: int, probes: int, fetch: int) -> tuple[Rows, Distances]:
-        """The k nearest in the probed lists, ties by row.
-
-        faiss keeps any of the codes that tie at the cut, so more than k are fetched: where the last of
-        them is farther than the k-th, all that tie with the k-th are there and can be put in order.
-        """
-        fetch = min(fetch, len(self))
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        distances = np.empty((len(queries), k), dtype=np.int32)
-        for part in _parts(len(queries), fetch):
-            found, at = self._look(queries[part], fetch, probes)
-            order = np.lexsort((found, at), axis=1)
-            found = np.take_along_axis(found, order, axis=1)
-            at = np.take_along_axis(at, order, axis=1)
-            rows[part], distances[part] = found[:, :k], at[:, :k]
-            few = found[:, k - 1] < 0
-            tied = ~few & (at[:, -1] == at[:, k - 1]) & (fetch < len(self))
-            for again, more_probes, more in ((few, 2 * probes, fetch), (tied, probes, 4 * fetch)):
-                if again.any():
-                    chosen = np.arange(len(queries))[part][again]
-                    rows[chosen], distances[chosen] = self._nearest(
-                        queries[chosen], k, more_probes, more
-                    )
+    def _nearest(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:
+        """The k nearest in the probed lists; k is always the index's own, so that ties at the cut are
+        settled alike however many hits a search asks for."""
+        rows, distances = self._look(queries, k, probes)
+        order = np.lexsort((rows, distances), axis=1)
+        rows = np.take_along_axis(rows, order, axis=1)
+        distances = np.take_along_axis(distances, order, axis=1)
+        few = rows[:, -1] < 0
+        if few.any():
+            rows[few], distances[few] = self._nearest(queries[few], k, 2 * probes)
         return rows, distances
 
     def _look(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:
-        """faiss's answer: -1 at the end of a row where the lists hold fewer than k."""
+        """faiss's answer: row -1, infinitely far, where the lists hold fewer than k."""
         import faiss
 
         settings: Any = faiss.IVFSearchParameters()
@@ -290,13 +280,6 @@ def _recall(exact: Distances, found: Distances) -> float:
     k = exact.shape[1]
     cuts = [cut for cut in (1, 10, 100, 1000, 10_000) if cut < k]
     return min(float(np.mean(found[:, :cut] <= exact[:, cut - 1 : cut])) for cut in [*cuts, k])
-
-
-def _parts(n_queries: int, fetch: int) -> Iterator[slice]:
-    """Queries some at a time, so that what is fetched for them stays small."""
-    size = max(1, HITS_AT_A_TIME // fetch)
-    for first in range(0, n_queries, size):
-        yield slice(first, first + size)
 
 
 def _digest(measured: dict[str, Any]) -> str:
