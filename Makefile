@@ -3,11 +3,11 @@ BIN := .venv/bin
 READY := .venv/ready
 CHECKED := src tests experiments
 
-.PHONY: install demo test lint types tests test-slow clean
+.PHONY: install demo test lint types tests test-slow test-kernel bench-search bench-search-small clean
 
 install: $(READY)
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*.[ch])
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*.[ch] src/boltzhash/search/kernel/*)
 	$(PYTHON) -c 'import sys; sys.exit("boltzhash needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,dev]'
@@ -32,5 +32,17 @@ tests: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow -s
 
+# Fuzzes the search kernel under sanitizers and, emulated, on ARM; a few minutes.
+test-kernel: $(READY)
+	tests/search/kernel/run
+
+# Needs a quiet machine.
+bench-search: $(READY)
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/search_report.py
+
+bench-search-small: $(READY)
+	$(BIN)/python benchmarks/search.py --small
+
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv build dist src/*.egg-info src/boltzhash/search/*.so

@@ -1,22 +1,40 @@
 """The compiled parts. All are optional: without a compiler the install works, only slower."""
 
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 
+WINDOWS = sys.platform == "win32"
+OPTIMISED = ["/O2", "/std:c11"] if WINDOWS else ["-O3", "-std=c11"]
 # No contraction: a fused multiply-add would round differently from one machine to the next.
-FLAGS = ["/O2", "/std:c11"] if sys.platform == "win32" else ["-O3", "-std=c11", "-ffp-contract=off"]
+FLOATS = [] if WINDOWS else ["-ffp-contract=off"]
+THREADS = [] if WINDOWS else ["-pthread"]
+KERNEL = Path("src/boltzhash/search/kernel")
 
 EXTENSIONS = [
     Extension(
         "boltzhash._tokens",
         ["src/boltzhash/_tokens.c"],
         depends=["src/boltzhash/_vocabulary.h"],
-        extra_compile_args=FLAGS,
+        extra_compile_args=OPTIMISED,
         optional=True,
     ),
     Extension(
-        "boltzhash._layers", ["src/boltzhash/_layers.c"], extra_compile_args=FLAGS, optional=True
+        "boltzhash._layers",
+        ["src/boltzhash/_layers.c"],
+        extra_compile_args=OPTIMISED + FLOATS,
+        optional=True,
+    ),
+    Extension(
+        "boltzhash.search._kernel",
+        sorted(str(path) for path in KERNEL.glob("*.c")),
+        depends=sorted(str(path) for path in KERNEL.glob("*.h")),
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        py_limited_api=True,
+        extra_compile_args=OPTIMISED + THREADS,
+        extra_link_args=THREADS,
+        optional=True,
     ),
 ]
 

@@ -1,5 +1,6 @@
 """The exact index against NumPy: value for value, in order, ties by insertion."""
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.search import ExactIndex, Hits
+from boltzhash.search import ExactIndex, Hits, kernel_name, kernel_names
 
 WIDTHS = [8, 16, 24, 32, 40, 64, 72, 128, 160, 256, 512]
+
+
+@pytest.fixture(autouse=True, params=kernel_names())
+def _every_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOLTZHASH_KERNEL", request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +116,78 @@ def test_a_shorter_answer_is_the_beginning_of_a_longer_one() -> None:
         np.testing.assert_array_equal(distances, all_distances[:, :k])
 
 
+# Filtered and radius searches
+
+
+@pytest.mark.parametrize("n_bits", [8, 32, 64, 128, 256, 1000])
+@pytest.mark.parametrize("share", [0.001, 0.2, 1])
+def test_only_allowed_rows_are_found(n_bits: int, share: float) -> None:
+    rng = np.random.default_rng(n_bits)
+    codes, queries = random_codes(rng, 3000, n_bits, 40), random_codes(rng, 5, n_bits, 40)
+    allowed = rng.random(3000) < share
+    allowed[7] = True
+    kept = np.flatnonzero(allowed)
+    for k in (1, 10, 3000):
+        rows, distances = ExactIndex(codes).search_rows(queries, k, allowed=allowed)
+        expected_rows, expected_distances = reference(codes[kept], queries, k)
+        np.testing.assert_array_equal(rows, kept[expected_rows], strict=True)
+        np.testing.assert_array_equal(distances, expected_distances, strict=True)
+
+
+@pytest.mark.parametrize("n_bits", [8, 32, 64, 128, 256, 1000])
+def test_all_within_a_radius(n_bits: int) -> None:
+    rng = np.random.default_rng(n_bits)
+    codes, queries = random_codes(rng, 2000, n_bits, 40), random_codes(rng, 5, n_bits, 40)
+    allowed = rng.random(2000) < 0.3
+    rows, distances = reference(codes, queries, 2000)
+    for radius in (0, 3, n_bits // 2, n_bits, n_bits + 7):
+        for mask in (None, allowed):
+            answers = ExactIndex(codes).within_rows(queries, radius, allowed=mask)
+            for number, (found, at) in enumerate(answers):
+                chosen = distances[number] <= radius
+                if mask is not None:
+                    chosen &= mask[rows[number]]
+                np.testing.assert_array_equal(found, rows[number][chosen], strict=True)
+                np.testing.assert_array_equal(at, distances[number][chosen], strict=True)
+
+
+def test_a_mask_and_a_radius_give_ids_too() -> None:
+    codes = np.array([[0], [1], [3], [7]], dtype=np.uint8)
+    index = ExactIndex(codes, ids=["a", "b", "c", "d"])
+    allowed = np.array([False, True, False, True])
+    hits = index.search(codes[:1], k=10, allowed=allowed)
+    assert (hits.ids.tolist(), hits.distances.tolist()) == ([["b", "d"]], [[1, 3]])
+    answers = index.within(codes[[0, 3]], 1, allowed=allowed)
+    assert [hits.ids.tolist() for hits in answers] == [["b"], ["d"]]
+    assert [hits.distances.tolist() for hits in answers] == [[1], [0]]
+    assert all(isinstance(hits, Hits) and hits.ids.ndim == 1 for hits in answers)
+
+
+def test_nothing_allowed_and_nothing_near_give_empty_answers() -> None:
+    codes = np.array([[0], [1]], dtype=np.uint8)
+    index = ExactIndex(codes)
+    none = np.zeros(2, dtype=bool)
+    hits = index.search(codes, 5, allowed=none)
+    assert (hits.ids.shape, hits.distances.shape) == ((2, 0), (2, 0))
+    far = np.array([[255]], dtype=np.uint8)
+    for answer in (index.within(far, 3), index.within(codes[:1], 8, allowed=none)):
+        assert [(h.ids.tolist(), h.distances.tolist()) for h in answer] == [([], [])]
+    assert index.within(np.empty((0, 1), dtype=np.uint8), 3) == []
+    nothing = ExactIndex(np.empty((0, 1), dtype=np.uint8))
+    assert [h.ids.tolist() for h in nothing.within(far, 8)] == [[]]
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    rng = np.random.default_rng(4)
+    codes = random_codes(rng, 300_000, 64, 200)
+    index = ExactIndex(codes)
+    alone = index.search_rows(codes[:3], 50, threads=1)
+    for threads in (2, 7):
+        together = index.search_rows(codes[:3], 50, threads=threads)
+        np.testing.assert_array_equal(together[0], alone[0])
+        np.testing.assert_array_equal(together[1], alone[1])
+
+
 # Shapes
 
 
@@ -197,6 +275,22 @@ def test_the_index_keeps_its_own_copy() -> None:
     assert index.search(np.array([[255]], dtype=np.uint8), 2).distances.tolist() == [[0, 8]]
 
 
+def test_codes_that_nobody_may_write_to_are_not_copied(tmp_path: Path) -> None:
+    codes = random_codes(np.random.default_rng(10), 500_000, 64, 1000)
+    np.save(tmp_path / "codes.npy", codes)
+    codes.flags.writeable = False
+    allowed = np.ones(len(codes), dtype=bool)
+    for given in (codes, np.load(tmp_path / "codes.npy", mmap_mode="r")):
+        tracemalloc.start()
+        index = ExactIndex(given)
+        if kernel_name() != "none":  # faiss keeps a copy, and NumPy needs memory for its blocks
+            index.search(codes[:3], 10, allowed=allowed)
+            index.within(codes[:3], 0, allowed=allowed)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < codes.nbytes / 10
+
+
 # What is refused
 
 
@@ -237,3 +331,36 @@ def test_k_must_be_positive(k: int, n: int) -> None:
     index = ExactIndex(np.zeros((n, 2), dtype=np.uint8))
     with pytest.raises(ValueError, match=f"k must be at least 1, got {k}"):
         index.search(np.zeros((1, 2), dtype=np.uint8), k)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "came"),
+    [
+        (np.ones(2, dtype=bool), r"bool \(2,\)"),
+        (np.ones((3, 1), dtype=bool), r"bool \(3, 1\)"),
+        (np.ones(3, dtype=np.uint8), r"uint8 \(3,\)"),
+        ([True, True, True], "list"),
+    ],
+)
+def test_a_mask_must_have_a_bool_a_code(allowed: Any, came: str) -> None:
+    index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
+    queries = np.zeros((1, 2), dtype=np.uint8)
+    expected = rf"allowed must be a bool array \(3,\), one a code, got .*{came}"
+    with pytest.raises(TypeError, match=expected):
+        index.search(queries, allowed=allowed)
+    with pytest.raises(TypeError, match=expected):
+        index.within(queries, 1, allowed=allowed)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "2"])
+def test_a_radius_is_an_integer_of_0_or_more(wrong: Any) -> None:
+    index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
+    with pytest.raises(ValueError, match=f"radius must be an integer of 0 or more, got {wrong!r}"):
+        index.within(np.zeros((1, 2), dtype=np.uint8), wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5])
+def test_threads_are_an_integer_of_1_or_more(wrong: Any) -> None:
+    index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
+    with pytest.raises(ValueError, match=f"threads must be an integer of 1 or more, got {wrong!r}"):
+        index.search(np.zeros((1, 2), dtype=np.uint8), threads=wrong)

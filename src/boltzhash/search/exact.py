@@ -1,4 +1,4 @@
-"""Exact top-k over packed codes, through faiss."""
+"""Exact search of packed codes: the nearest, all within a radius, among all rows or some."""
 
 from __future__ import annotations
 
@@ -8,23 +8,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from boltzhash.arguments import check_integer
 from boltzhash.codes import Codes, check_codes
+from boltzhash.search import compiled, uncompiled
+
+Rows = NDArray[np.int64]
+Distances = NDArray[np.int32]
 
 
 class Hits(NamedTuple):
-    """The nearest documents of each query: (n_queries, min(k, n_documents)), nearest first."""
+    """Documents found, nearest first, equal distances in the order of insertion; never padding.
+
+    ``search`` gives one for all queries, its arrays of shape (n_queries, k) with fewer columns where
+    fewer documents are there or allowed. ``within`` gives a list of them, one a query, its arrays of
+    one dimension and as long as there are hits.
+    """
 
     ids: NDArray[Any]
-    distances: NDArray[np.int32]
+    distances: Distances
 
 
 class ExactIndex:
     """Search codes by Hamming distance; equal distances come in the order of insertion.
 
+    Any number of threads may search one index at a time. The compiled kernel is used where it was
+    built (:func:`boltzhash.search.kernel_name` says which path), faiss and NumPy otherwise.
+
     Parameters
     ----------
     codes : uint8 array (n, n_bits / 8)
-        Packed codes, as ``transform`` gives them.
+        Packed codes, as ``transform`` gives them. Read-only and memory-mapped arrays are used where
+        they are and must not change; an array that can still be written to is copied.
     ids : sequence of str or int, optional
         One a code; row numbers where not given.
 
@@ -35,6 +49,11 @@ class ExactIndex:
     >>> hits = index.search(codes[:1], k=2)
     >>> hits.ids.tolist(), hits.distances.tolist()
     ([['a', 'c']], [[0, 1]])
+    >>> hits = index.search(codes[:1], k=2, allowed=np.array([False, True, True]))
+    >>> hits.ids.tolist(), hits.distances.tolist()
+    ([['c', 'b']], [[1, 4]])
+    >>> [hits.ids.tolist() for hits in index.within(codes, radius=1)]
+    [['a', 'c'], ['b'], ['c', 'a']]
     """
 
     def __init__(self, codes: Codes, ids: Sequence[str | int] | None = None) -> None:
@@ -42,46 +61,138 @@ class ExactIndex:
         if ids is not None and len(ids) != len(codes):
             raise ValueError(f"there are {len(codes)} codes and {len(ids)} ids")
         self.n_bits = 8 * codes.shape[1]
-        self._ids = _object_array(ids) if ids is not None else None
-        self._faiss = _flat_index(codes)
+        self._ids = object_array(ids) if ids is not None else None
+        self._codes = _kept(codes)
+        self._path = compiled.kernel_name()
+        self._faiss = uncompiled.flat_index(self._codes) if self._path == compiled.NONE else None
 
     def __len__(self) -> int:
-        return int(self._faiss.ntotal)
+        return len(self._codes)
 
-    def search(self, queries: Codes, k: int = 10) -> Hits:
-        """The k nearest codes of each query; fewer where the index holds fewer, never padding."""
-        rows, distances = self.search_rows(queries, k)
-        return Hits(rows if self._ids is None else self._ids[rows], distances)
+    def search(
+        self,
+        queries: Codes,
+        k: int = 10,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> Hits:
+        """The k nearest codes of each query; fewer where fewer are there or allowed, never padding.
 
-    def search_rows(self, queries: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Row numbers and distances."""
-        check_codes(queries)
-        if 8 * queries.shape[1] != self.n_bits:
-            raise ValueError(
-                f"the index holds codes of {self.n_bits} bits, the queries have "
-                f"{8 * queries.shape[1]}: they come from different models"
-            )
+        Parameters
+        ----------
+        queries : uint8 array (n_queries, n_bits / 8)
+        k : int
+        allowed : bool array (n,), optional
+            True for the rows that may be found. It is read, not copied; the codes stay where they are.
+        threads : int, optional
+            All cores of the process where not given. Without the kernel, faiss decides.
+        """
+        rows, distances = self.search_rows(queries, k, allowed=allowed, threads=threads)
+        return Hits(self._ids_of(rows), distances)
+
+    def within(
+        self,
+        queries: Codes,
+        radius: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> list[Hits]:
+        """All codes that differ from a query in at most ``radius`` bits: a :class:`Hits` a query.
+
+        The other arguments are those of :meth:`search`.
+        """
+        answers = self.within_rows(queries, radius, allowed=allowed, threads=threads)
+        return [Hits(self._ids_of(rows), distances) for rows, distances in answers]
+
+    def search_rows(
+        self,
+        queries: Codes,
+        k: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> tuple[Rows, Distances]:
+        """:meth:`search` with row numbers for ids."""
+        queries, allowed, threads = self._checked(queries, allowed, threads)
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        k = min(k, len(self))
+        k = min(k, len(self) if allowed is None else int(np.count_nonzero(allowed)))
         if k == 0 or len(queries) == 0:
             shape = (len(queries), k)
             return np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int32)
-        # faiss keeps the smaller row number among equal distances; a test compares it with NumPy's
-        # stable sort, so that an update that changes this is noticed.
-        distances, rows = self._faiss.search(np.ascontiguousarray(queries), k)
-        return rows, distances
+        if self._faiss is None:
+            return compiled.top_k(self._path, self._codes, queries, k, allowed, threads)
+        if allowed is None:
+            return uncompiled.top_k(self._faiss, queries, k)
+        return uncompiled.allowed_top_k(self._codes, queries, k, allowed)
+
+    def within_rows(
+        self,
+        queries: Codes,
+        radius: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> list[tuple[Rows, Distances]]:
+        """:meth:`within` with row numbers for ids."""
+        queries, allowed, threads = self._checked(queries, allowed, threads)
+        check_integer("radius", radius, 0, "an integer of 0 or more")
+        radius = min(int(radius), self.n_bits)
+        if self._faiss is None:
+            return compiled.within(self._path, self._codes, queries, radius, allowed, threads)
+        return uncompiled.within(self._codes, queries, radius, allowed)
+
+    def _ids_of(self, rows: Rows) -> NDArray[Any]:
+        return rows if self._ids is None else self._ids[rows]
+
+    def _checked(
+        self, queries: Codes, allowed: NDArray[np.bool_] | None, threads: int | None
+    ) -> tuple[Codes, NDArray[np.bool_] | None, int]:
+        check_queries(queries, self.n_bits)
+        if allowed is not None:
+            _check_allowed(allowed, len(self))
+            allowed = np.ascontiguousarray(allowed)
+        if threads is not None:
+            check_integer("threads", threads, 1, "an integer of 1 or more")
+        return np.ascontiguousarray(queries), allowed, threads or compiled.usable_cores()
 
 
-def _flat_index(codes: Codes) -> Any:
-    import faiss
+def check_queries(queries: Codes, n_bits: int) -> None:
+    """Refuse what is not packed codes, or not as wide as those of the index."""
+    check_codes(queries)
+    if 8 * queries.shape[1] != n_bits:
+        raise ValueError(
+            f"the index holds codes of {n_bits} bits, the queries have "
+            f"{8 * queries.shape[1]}: they come from different models"
+        )
 
-    index = faiss.IndexBinaryFlat(8 * codes.shape[1])
-    index.add(np.ascontiguousarray(codes))
-    return index
+
+def read_only(codes: Codes) -> Codes:
+    """The same codes as an array that cannot be written to: an index then makes no copy of them."""
+    view = codes.view()
+    view.flags.writeable = False
+    return view
 
 
-def _object_array(ids: Sequence[str | int]) -> NDArray[Any]:
+def _kept(codes: Codes) -> Codes:
+    """The codes themselves where nobody is meant to write to them, a copy otherwise."""
+    if codes.flags.c_contiguous and (isinstance(codes, np.memmap) or not codes.flags.writeable):
+        return codes
+    return np.array(codes, order="C")
+
+
+def _check_allowed(allowed: object, n: int) -> None:
+    if not isinstance(allowed, np.ndarray) or allowed.dtype != np.bool_ or allowed.shape != (n,):
+        came = (
+            f"{allowed.dtype} {allowed.shape}" if isinstance(allowed, np.ndarray) else type(allowed)
+        )
+        raise TypeError(f"allowed must be a bool array ({n},), one a code, got {came}")
+
+
+def object_array(ids: Sequence[str | int]) -> NDArray[Any]:
+    """Ids as they were given, int or str, in an array that rows can index."""
     array = np.empty(len(ids), dtype=object)
     array[:] = ids
     return array

@@ -1,0 +1,98 @@
+"""The compiled kernel: which of its paths runs, and its calls with NumPy arrays.
+
+``BOLTZHASH_KERNEL`` chooses a path (avx512, avx2, neon or plain), or ``none`` for a search without the
+kernel; left unset, the fastest that the machine has is taken. All give the same answers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes
+
+NONE = "none"
+QUERIES_A_CALL = 1024  # Ctrl-C is heard between calls
+
+
+def _load() -> Any:
+    try:
+        return importlib.import_module("boltzhash.search._kernel")
+    except ImportError:  # built without a compiler
+        return None
+
+
+_kernel = _load()
+
+
+def kernel_names() -> list[str]:
+    """What ``BOLTZHASH_KERNEL`` can be on this machine, the fastest first; ``none`` is last.
+
+    >>> kernel_names()[-1]
+    'none'
+    """
+    return [*(_kernel.paths() if _kernel is not None else []), NONE]
+
+
+def kernel_name() -> str:
+    """The path that new indexes search with: ``BOLTZHASH_KERNEL``, or the fastest there is."""
+    names = kernel_names()
+    asked = os.environ.get("BOLTZHASH_KERNEL") or names[0]
+    if asked not in names:
+        raise ValueError(f"BOLTZHASH_KERNEL must be one of {', '.join(names)} here, got {asked!r}")
+    return asked
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def top_k(
+    path: str,
+    codes: Codes,
+    queries: Codes,
+    k: int,
+    allowed: NDArray[np.bool_] | None,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Rows and distances of the k nearest; at least k codes must be there and allowed."""
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    distances = np.empty((len(queries), k), dtype=np.int32)
+    n_bytes = codes.shape[1]
+    for first in range(0, len(queries), QUERIES_A_CALL):
+        part = slice(first, first + QUERIES_A_CALL)
+        _kernel.top_k(
+            codes, queries[part], n_bytes, k, allowed, threads, path, rows[part], distances[part]
+        )
+    return rows, distances
+
+
+def within(
+    path: str,
+    codes: Codes,
+    queries: Codes,
+    radius: int,
+    allowed: NDArray[np.bool_] | None,
+    threads: int,
+) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Rows and distances of all codes that differ in at most ``radius`` bits, a pair a query."""
+    n_bytes = codes.shape[1]
+    return [
+        (np.frombuffer(rows, dtype=np.int64), np.frombuffer(distances, dtype=np.int32))
+        for first in range(0, len(queries), QUERIES_A_CALL)
+        for rows, distances in _kernel.within(
+            codes, queries[first : first + QUERIES_A_CALL], n_bytes, radius, allowed, threads, path
+        )
+    ]
+
+
+def read(codes: Codes, threads: int) -> int:
+    """Read codes once and do nothing with them: the time no exact search can beat."""
+    return int(_kernel.read(codes, threads))

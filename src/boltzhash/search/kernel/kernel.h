@@ -1,0 +1,68 @@
+/* Exact search of packed codes by Hamming distance: what the parts share.
+ *
+ *   module.c    Python's view: buffers in, arrays out, GIL released
+ *   search.c    threads, tiles of codes, groups of queries, answers in order
+ *   nearest.h   the nearest codes of one query so far
+ *   scan_*.c    one file an instruction set: compares one query with the codes of a tile
+ *
+ * Nothing here knows Python except module.c, so a plain C program can drive the rest.
+ */
+#ifndef BOLTZHASH_KERNEL_H
+#define BOLTZHASH_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_BYTES 512 /* of a code: 4,096 bits */
+
+struct codes {
+    const uint8_t *bytes; /* n rows of n_bytes, no gaps, any alignment */
+    size_t n;
+    size_t n_bytes;
+    const uint8_t *allowed; /* a byte a row, 0 leaves the row out; NULL allows all */
+};
+
+struct nearest;
+
+/* Offers the rows first..last-1 that are near enough to `nearest`, in their order. */
+typedef void scan_function(const struct codes *codes, size_t first, size_t last,
+                           const uint8_t *query, struct nearest *nearest);
+
+struct path {
+    const char *name;
+    bool (*runs_here)(void);
+    scan_function *(*scan_for)(size_t n_bytes);
+};
+
+/* Best first, NULL at the end; those that were compiled, whether or not they run on this machine. */
+extern const struct path *const all_paths[];
+
+/* A hit in one word: words sort as (distance, row). */
+#define ROW_BITS 51
+#define HIT(distance, row) ((uint64_t)(distance) << ROW_BITS | (uint64_t)(row))
+#define HIT_DISTANCE(hit) ((uint32_t)((hit) >> ROW_BITS))
+#define HIT_ROW(hit) ((hit) & (((uint64_t)1 << ROW_BITS) - 1))
+
+struct answer {
+    size_t n;
+    uint64_t *hits; /* sorted; freed by the caller */
+};
+
+struct request {
+    struct codes codes;
+    const uint8_t *queries;
+    size_t n_queries;
+    size_t k;       /* at most that many hits a query; SIZE_MAX: all */
+    uint32_t limit; /* only distances below it */
+    const struct path *path;
+    size_t threads; /* at least 1 */
+};
+
+/* Fills one answer a query. False when memory ran out; answers are then empty. */
+bool search(const struct request *request, struct answer *answers);
+
+/* Reads a buffer once with so many threads and returns a checksum: what memory allows at best. */
+uint64_t read_all(const uint8_t *bytes, size_t n, size_t threads);
+
+#endif

@@ -1,0 +1,92 @@
+/* What the scan_*.c share: distances word by word, and the loop over blocks of rows. */
+#ifndef BOLTZHASH_SCAN_H
+#define BOLTZHASH_SCAN_H
+
+#include <string.h>
+
+#include "nearest.h"
+
+/* The last 1 to 7 bytes of a code as a word; the order of its bytes does not matter here. */
+static inline uint64_t load_tail(const uint8_t *bytes, size_t n) {
+    uint64_t word = 0;
+    uint32_t four = 0;
+    uint16_t two = 0;
+    if (n & 4) {
+        memcpy(&four, bytes, 4);
+        word = four;
+        bytes += 4;
+    }
+    if (n & 2) {
+        memcpy(&two, bytes, 2);
+        word = word << 16 | two;
+        bytes += 2;
+    }
+    return n & 1 ? word << 8 | *bytes : word;
+}
+
+static inline uint64_t load_word(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word;
+}
+
+/* Defines DISTANCE(code, query, n_bytes) from POPCOUNT of a word. */
+#define DEFINE_DISTANCE(TARGET, DISTANCE, POPCOUNT)                                               \
+    TARGET static inline uint32_t DISTANCE(const uint8_t *code, const uint8_t *query, size_t n) { \
+        uint32_t distance = 0;                                                                    \
+        size_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8)                                                                \
+            distance += (uint32_t)POPCOUNT(load_word(code + i) ^ load_word(query + i));           \
+        if (i < n)                                                                                \
+            distance += (uint32_t)POPCOUNT(load_tail(code + i, n - i) ^                           \
+                                           load_tail(query + i, n - i));                          \
+        return distance;                                                                          \
+    }
+
+/* Defines a scan_function that goes row by row. */
+#define DEFINE_ROW_SCAN(TARGET, NAME, N_BYTES, DISTANCE)                                          \
+    TARGET static void NAME(const struct codes *codes, size_t first, size_t last,                 \
+                            const uint8_t *query, struct nearest *nearest) {                      \
+        const size_t n_bytes = (N_BYTES) ? (N_BYTES) : codes->n_bytes;                            \
+        for (size_t row = first; row < last; row++) {                                             \
+            uint32_t distance = DISTANCE(codes->bytes + row * n_bytes, query, n_bytes);           \
+            if (distance < nearest->limit && (codes->allowed == NULL || codes->allowed[row]))     \
+                nearest_offer(nearest, distance, row);                                            \
+        }                                                                                         \
+    }
+
+/* Defines short_scan(n_bytes): row by row, with loops of their own for some common widths.  */
+#define DEFINE_SHORT_SCANS(TARGET, DISTANCE)                                                      \
+    DEFINE_ROW_SCAN(TARGET, short_1, 1, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_2, 2, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_4, 4, DISTANCE)                                                 \
+    DEFINE_ROW_SCAN(TARGET, short_12, 12, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_20, 20, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_24, 24, DISTANCE)                                               \
+    DEFINE_ROW_SCAN(TARGET, short_any, 0, DISTANCE)                                               \
+    static scan_function *short_scan(size_t n_bytes) {                                            \
+        switch (n_bytes) {                                                                        \
+            case 1: return short_1;                                                               \
+            case 2: return short_2;                                                               \
+            case 4: return short_4;                                                               \
+            case 12: return short_12;                                                             \
+            case 20: return short_20;                                                             \
+            case 24: return short_24;                                                             \
+            default: return short_any;                                                            \
+        }                                                                                         \
+    }
+
+/* Defines a scan_function that goes ROWS rows at a time: NEAR(codes, query, limit, distances) says
+ * whether one of them is below the limit and, only then, writes all their distances. */
+#define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, ROW_SCAN)                \
+    TARGET static void NAME(const struct codes *codes, size_t first, size_t last,                 \
+                            const uint8_t *query, struct nearest *nearest) {                      \
+        uint16_t distances[ROWS];                                                                 \
+        const __typeof__(LOAD_QUERY(query)) loaded = LOAD_QUERY(query);                           \
+        for (; last - first >= (ROWS); first += (ROWS))                                           \
+            if (NEAR(codes->bytes + first * (N_BYTES), loaded, nearest->limit, distances))        \
+                offer_block(nearest, codes->allowed, first, distances, ROWS);                     \
+        ROW_SCAN(codes, first, last, query, nearest);                                             \
+    }
+
+#endif

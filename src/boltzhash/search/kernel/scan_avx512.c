@@ -1,0 +1,139 @@
+/* AVX-512 with VPOPCNTDQ: eight 64-bit counts in one instruction. */
+#include "paths.h"
+
+#ifdef HAS_X86_PATHS
+#include <immintrin.h>
+
+#include "scan.h"
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")))
+#define INLINE TARGET static inline __attribute__((always_inline))
+
+/* How many bits each 64-bit lane of vector number i differs from the query in. */
+INLINE __m512i differing(const uint8_t *codes, size_t i, __m512i query) {
+    return _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_loadu_si512(codes + 64 * i), query));
+}
+
+INLINE bool any_below(__m512i distances, uint64_t limit) {
+    return _mm512_cmplt_epu64_mask(distances, _mm512_set1_epi64((long long)limit)) != 0;
+}
+
+INLINE void store_8(uint16_t *to, __m512i distances) {
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi64_epi16(distances));
+}
+
+/* 64 bits: a lane is a code. */
+INLINE __m512i query_8(const uint8_t *query) {
+    return _mm512_set1_epi64((long long)load_word(query));
+}
+
+INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+    __m512i a = differing(codes, 0, query), b = differing(codes, 1, query);
+    __m512i c = differing(codes, 2, query), d = differing(codes, 3, query);
+    __m512i least = _mm512_min_epu64(_mm512_min_epu64(a, b), _mm512_min_epu64(c, d));
+    if (__builtin_expect(!any_below(least, limit), 1)) return false;
+    store_8(distances, a);
+    store_8(distances + 8, b);
+    store_8(distances + 16, c);
+    store_8(distances + 24, d);
+    return true;
+}
+
+/* 128 bits: two lanes a code. The sums of two vectors a and b come as a0 b0 a1 b1 a2 b2 a3 b3. */
+INLINE __m512i query_16(const uint8_t *query) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)query));
+}
+
+INLINE __m512i sums_of_pairs(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+INLINE bool near_16(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+    __m512i a = sums_of_pairs(differing(codes, 0, query), differing(codes, 1, query));
+    __m512i b = sums_of_pairs(differing(codes, 2, query), differing(codes, 3, query));
+    if (__builtin_expect(!any_below(_mm512_min_epu64(a, b), limit), 1)) return false;
+    const __m512i in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    store_8(distances, _mm512_permutexvar_epi64(in_order, a));
+    store_8(distances + 8, _mm512_permutexvar_epi64(in_order, b));
+    return true;
+}
+
+/* 256 bits: four lanes a code, two codes a vector. Four vectors give rows 0 2 1 3 4 6 5 7. */
+INLINE __m512i query_32(const uint8_t *query) {
+    return _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)query));
+}
+
+INLINE __m512i sums_of_quarters(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+}
+
+INLINE __m512i sums_of_fours(const uint8_t *codes, __m512i query) {
+    __m512i a = sums_of_pairs(differing(codes, 0, query), differing(codes, 1, query));
+    __m512i b = sums_of_pairs(differing(codes, 2, query), differing(codes, 3, query));
+    return sums_of_quarters(a, b);
+}
+
+INLINE bool near_32(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+    __m512i a = sums_of_fours(codes, query), b = sums_of_fours(codes + 256, query);
+    if (__builtin_expect(!any_below(_mm512_min_epu64(a, b), limit), 1)) return false;
+    const __m512i in_order = _mm512_setr_epi64(0, 2, 1, 3, 4, 6, 5, 7);
+    store_8(distances, _mm512_permutexvar_epi64(in_order, a));
+    store_8(distances + 8, _mm512_permutexvar_epi64(in_order, b));
+    return true;
+}
+
+/* 512 bits: a vector is a code; eight of them come out in order. */
+INLINE __m512i query_64(const uint8_t *query) { return _mm512_loadu_si512(query); }
+
+INLINE bool near_64(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+    __m512i sums = sums_of_quarters(sums_of_fours(codes, query), sums_of_fours(codes + 256, query));
+    if (__builtin_expect(!any_below(sums, limit), 1)) return false;
+    store_8(distances, sums);
+    return true;
+}
+
+DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
+
+/* 384 bits and more, the last bytes through a mask. */
+INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t n) {
+    __m512i sum = _mm512_setzero_si512();
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        sum = _mm512_add_epi64(sum, differing(code + i, 0, _mm512_loadu_si512(query + i)));
+    if (i < n) {
+        __mmask64 rest = ((__mmask64)1 << (n - i)) - 1;
+        __m512i tail = _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, code + i),
+                                        _mm512_maskz_loadu_epi8(rest, query + i));
+        sum = _mm512_add_epi64(sum, _mm512_popcnt_epi64(tail));
+    }
+    return (uint32_t)_mm512_reduce_add_epi64(sum);
+}
+
+DEFINE_SHORT_SCANS(TARGET, short_distance)
+DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long)
+
+static scan_function *scan_for(size_t n_bytes) {
+    switch (n_bytes) {
+        case 8: return scan_8;
+        case 16: return scan_16;
+        case 32: return scan_32;
+        case 64: return scan_64;
+        default: return n_bytes < 48 ? short_scan(n_bytes) : scan_long;
+    }
+}
+
+static bool runs_here(void) {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq") &&
+           __builtin_cpu_supports("popcnt");
+}
+
+const struct path avx512_path = {"avx512", runs_here, scan_for};
+#else
+typedef int no_avx512_here; /* a file must declare something */
+#endif
