@@ -4,9 +4,9 @@
 compares (``<  <=  >  >=  !=``); ``None`` is a field that is missing or null. All conditions must hold.
 
 Types are kept apart: 1, "1" and true are three values (1 and 1.0 are one). ``<`` and the like compare
-numbers with numbers and strings with strings, by code point. A field that is missing, null, a list
-or an object equals nothing and differs from nothing: ``{"!=": 3}`` means "has a value that is not 3",
-``{"!=": None}`` "has a value".
+numbers with numbers and strings with strings, by code point. A list or an object is a value that
+equals nothing and lies on no side of anything. ``{"!=": 3}`` means "has a value, and it is not 3", so
+``{"!=": None}`` means "has a value".
 """
 
 from __future__ import annotations

@@ -93,13 +93,18 @@ def code_checksum(place: int, code: bytes, known: int) -> int:
 def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, Any, int]]:
     """What a filter can find of a document's metadata."""
     for field, value in metadata.items():
-        if is_scalar(value):
+        if value is not None:
             yield field, stored_value(value), place
 
 
 def stored_value(value: Any) -> Any:
-    """SQLite has no booleans, and true is not 1 here; a BLOB equals neither number nor text."""
-    return bytes([value]) if isinstance(value, bool) else value
+    """A value that SQLite compares as we do: a BLOB is equal to no number and no text.
+
+    True is not 1 here, and lists and objects are values that equal nothing that can be asked for.
+    """
+    if isinstance(value, bool):
+        return bytes([value])
+    return value if is_scalar(value) else b""
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
