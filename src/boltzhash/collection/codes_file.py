@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import tempfile
+import time
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -25,6 +26,7 @@ CODES_FILE = "codes.map"
 
 _FORMAT = "boltzhash codes map 1"
 _HEADER_BYTES = 4096
+_ABANDONED_AFTER = 3600  # seconds
 
 _log = logging.getLogger("boltzhash")
 
@@ -49,6 +51,7 @@ class CodesFile(NamedTuple):
 def write_codes_file(folder: Path, contents: CodesFile) -> None:
     """Replace codes.map; where it cannot be written, the next reader has to make it anew."""
     try:
+        _remove_abandoned(folder)
         descriptor, name = tempfile.mkstemp(prefix=f".{CODES_FILE}.", dir=folder)
     except OSError:
         return  # no permission: nothing is lost but time
@@ -85,10 +88,11 @@ def read_codes_file(folder: Path, model: str, n_bytes: int) -> CodesFile | None:
         return None
 
 
-def remove_abandoned(folder: Path) -> None:
-    """Unfinished files of processes that were killed. Only for who knows that none is being written."""
+def _remove_abandoned(folder: Path) -> None:
+    """Unfinished files of processes that were killed: those that nobody can still be writing."""
     for path in folder.glob(f".{CODES_FILE}.*"):
-        path.unlink(missing_ok=True)
+        if time.time() - path.stat().st_mtime > _ABANDONED_AFTER:
+            path.unlink(missing_ok=True)
 
 
 def _write(file: BinaryIO, contents: CodesFile) -> None:

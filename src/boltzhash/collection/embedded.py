@@ -283,7 +283,11 @@ class Collection:
             return find_document(self._database, checked)
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str | int) and self.get(id) is not None
+        try:
+            checked = check_id(id)
+        except (TypeError, ValueError):
+            return False  # what cannot be an id is not there
+        return self.get(checked) is not None
 
     def __len__(self) -> int:
         with self._reading() as state:

@@ -31,6 +31,7 @@ Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _FETCH = 10_000
+_MANY = 10_000  # codes in memory before they go into a file
 
 
 class Nearest(NamedTuple):
@@ -71,7 +72,7 @@ class Snapshot:
                 f"{self._folder} is damaged: it counts {state.n_documents} documents and has "
                 f"{len(self)} codes"
             )
-        if len(self._fresh) + int(self._stale.sum()) > max(10_000, len(self._mapped.places) // 8):
+        if len(self._fresh) + int(self._stale.sum()) > max(_MANY, len(self._mapped.places) // 8):
             self.write()
 
     def write(self) -> None:
