@@ -20,12 +20,12 @@ from boltzhash.collection.answers import Matches
 from boltzhash.collection.database import DATABASE, Database, State
 from boltzhash.collection.documents import Id, check_id, checked_documents
 from boltzhash.collection.duplicates import duplicate_groups
-from boltzhash.collection.fields import allowed_places
-from boltzhash.collection.filters import Where, parse_where
+from boltzhash.collection.fields import FieldFilter
+from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import check_reads_texts, load_model, save_model
 from boltzhash.collection.reads import all_documents, documents_at, find_document, ids_at
 from boltzhash.collection.schema import create_tables
-from boltzhash.collection.snapshot import Nearest, Snapshot
+from boltzhash.collection.snapshot import Mask, Nearest, Snapshot
 from boltzhash.collection.writes import Coded, add_rows, delete_rows, upsert_rows
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
@@ -80,6 +80,7 @@ class Collection:
         self._database = Database(self.path, wait)
         try:
             self._snapshot = Snapshot(self.path)
+            self._filter = FieldFilter()
             with self._database.reading() as state:
                 model = state.model
             if hasher is not None and hasher.fingerprint() != model:
@@ -231,12 +232,10 @@ class Collection:
             hashed = self._hash(query, state)
             if n_candidates and hashed.words is None:
                 raise ValueError("rerank compares words: search for a text, not for a code")
-            allowed = allowed_places(self._connection, conditions, self._snapshot.last_place)
+            allowed = self._allowed(conditions)
             nearest = self._snapshot.top_k(hashed.code, max(k, n_candidates), allowed)
-            if not n_candidates:
-                return self._matches(nearest, hashed)
             found = self._matches(nearest, hashed)
-            return self._reranked(found, hashed.words, n_candidates, k)
+            return self._reranked(found, hashed.words, n_candidates, k) if n_candidates else found
 
     def within(self, query: Query, radius: int, *, where: Where | None = None) -> Matches:
         """All documents whose codes are at most ``radius`` bits away, nearest first."""
@@ -244,7 +243,7 @@ class Collection:
         conditions = parse_where(where)
         with self._reading() as state:
             hashed = self._hash(query, state)
-            allowed = allowed_places(self._connection, conditions, self._snapshot.last_place)
+            allowed = self._allowed(conditions)
             return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
 
     def is_duplicate(self, text: str, radius: int) -> bool:
@@ -399,6 +398,12 @@ class Collection:
         raise TypeError(
             f"query must be a text or one packed code, a uint8 array ({state.n_bits // 8},), "
             f"got {came}"
+        )
+
+    def _allowed(self, conditions: list[Condition]) -> Mask | None:
+        codes = self._snapshot
+        return self._filter.allowed(
+            self._connection, conditions, codes.generation, codes.last_place
         )
 
     def _matches(self, nearest: Nearest, hashed: _Hashed) -> Matches:
