@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 from urllib.parse import quote
 
 from boltzhash.collection.schema import APPLICATION_ID, FORMAT_VERSION, UPGRADES
@@ -30,6 +30,9 @@ class State(NamedTuple):
     changes_since: int  # the log of changes reaches back to this generation
     n_changes: int  # how many that log has
     indexing: str | None  # what an unfinished `boltzhash index` has to go on from
+
+
+_TYPES = get_type_hints(State)
 
 
 class Database:
@@ -89,6 +92,9 @@ class Database:
         row = self.connection.execute(f"SELECT {columns} FROM state").fetchone()
         if row is None:
             raise CollectionError(f"{self.path} is damaged: it has no state")
+        for name, value in zip(State._fields, row, strict=True):
+            if not isinstance(value, _TYPES[name]):
+                raise CollectionError(f"{self.path} is damaged: its {name} is {value!r}")
         return State(*row)
 
     @contextmanager

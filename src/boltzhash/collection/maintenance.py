@@ -16,7 +16,7 @@ from boltzhash.collection.codes_file import CODES_FILE, Rows
 from boltzhash.collection.database import DATABASE, Database, State
 from boltzhash.collection.models import MODELS, load_model, model_folder
 from boltzhash.collection.reads import all_documents
-from boltzhash.collection.schema import FORMAT_VERSION, code_checksum, field_rows
+from boltzhash.collection.schema import FORMAT_VERSION, field_rows, is_whole_code
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.persistence import atomic_folder
@@ -102,12 +102,7 @@ def _check_codes(database: Database, state: State, mapped: Rows) -> None:
     )
     n = 0
     for n, (place, code, known, checksum) in enumerate(rows, start=1):
-        is_whole = (
-            code is not None
-            and 8 * len(code) == state.n_bits
-            and code_checksum(place, code, known) == checksum
-        )
-        if not is_whole:
+        if not is_whole_code(place, code, known, checksum, state.n_bits):
             raise CollectionError(f"{database.path} is damaged: the code of number {place}")
         here = (int(mapped.places[n - 1]), mapped.codes[n - 1].tobytes(), mapped.known[n - 1])
         if here != (place, code, known):

@@ -63,7 +63,8 @@ def _there(database: Database, found: dict[int, Any], place: int) -> Any:
 
 def _document(database: Database, row: tuple[int, Id, str, str, int]) -> Document:
     place, id_, text, metadata, checksum = row
-    if document_checksum(id_, text, metadata) != checksum:
+    is_whole = isinstance(id_, str | int) and isinstance(text, str) and isinstance(metadata, str)
+    if not is_whole or document_checksum(id_, text, metadata) != checksum:
         raise CollectionError(
             f"{database.path} is damaged: document number {place}, id {id_!r}, is not what was "
             "written"

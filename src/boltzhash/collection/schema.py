@@ -90,6 +90,16 @@ def code_checksum(place: int, code: bytes, known: int) -> int:
     return zlib.crc32(code, place & 0xFFFFFFFF) ^ known
 
 
+def is_whole_code(place: int, code: object, known: object, checksum: object, n_bits: int) -> bool:
+    """Whether a row of ``codes`` is what was written."""
+    return (
+        isinstance(code, bytes)
+        and isinstance(known, int)
+        and 8 * len(code) == n_bits
+        and code_checksum(place, code, known) == checksum
+    )
+
+
 def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, Any, int]]:
     """What a filter can find of a document's metadata."""
     for field, value in metadata.items():

@@ -24,7 +24,7 @@ from boltzhash.collection.codes_file import (
     write_codes_file,
 )
 from boltzhash.collection.database import State
-from boltzhash.collection.schema import code_checksum
+from boltzhash.collection.schema import is_whole_code
 from boltzhash.errors import CollectionError
 
 Places = NDArray[np.int64]
@@ -64,7 +64,7 @@ class Snapshot:
         if self.model != state.model or self.generation < state.changes_since:
             self._begin(state)
         if self.generation >= state.changes_since:
-            self._take_changes(connection)
+            self._take_changes(connection, state)
         self._take_new(connection, state)
         self.generation = state.generation
         if len(self) != state.n_documents:
@@ -138,7 +138,7 @@ class Snapshot:
         self._stale = np.zeros(len(file.rows.places), dtype=np.bool_)
         self._fresh, self._fresh_rows = {}, None
 
-    def _take_changes(self, connection: sqlite3.Connection) -> None:
+    def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
         changed = connection.execute(
             "SELECT DISTINCT changes.place, code, known, checksum FROM changes "
             "LEFT JOIN codes USING (place) WHERE generation > ? AND changes.place <= ?",
@@ -147,7 +147,7 @@ class Snapshot:
         for place, code, known, checksum in changed:
             self._drop(place)
             if code is not None:
-                self._put(place, code, known, checksum)
+                self._put(place, code, known, checksum, state)
 
     def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
         cursor = connection.execute(
@@ -156,14 +156,12 @@ class Snapshot:
         )
         while batch := cursor.fetchmany(_FETCH):
             for place, code, known, checksum in batch:
-                if len(code) * 8 != state.n_bits:
-                    raise self._damaged(place)
-                self._put(place, code, known, checksum)
+                self._put(place, code, known, checksum, state)
             self.last_place = batch[-1][0]
 
-    def _put(self, place: int, code: bytes, known: int, checksum: int) -> None:
-        if code_checksum(place, code, known) != checksum:
-            raise self._damaged(place)
+    def _put(self, place: int, code: bytes, known: int, checksum: int, state: State) -> None:
+        if not is_whole_code(place, code, known, checksum, state.n_bits):
+            raise CollectionError(f"{self._folder} is damaged: the code of document number {place}")
         self._fresh[place] = (code, bool(known))
         self._fresh_rows = None
 
@@ -185,9 +183,6 @@ class Snapshot:
                 np.array(known, dtype=np.bool_),
             )
         return self._fresh_rows
-
-    def _damaged(self, place: int) -> CollectionError:
-        return CollectionError(f"{self._folder} is damaged: the code of document number {place}")
 
 
 def _merged(found: list[Nearest], k: int | None) -> Nearest:
