@@ -1,9 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments
+CHECKED := src tests experiments benchmarks
 
-.PHONY: install demo test lint types tests test-slow clean
+.PHONY: install demo test lint types tests test-slow test-kill clean
 
 install: $(READY)
 
@@ -31,6 +31,10 @@ tests: $(READY)
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow -s
+
+# Kills writers to a collection at random moments, 2,000 times; about five minutes.
+test-kill: $(READY)
+	$(BIN)/python tests/collection/kill_writers.py --kills 2000
 
 clean:
 	rm -rf .venv build dist src/*.egg-info

@@ -165,6 +165,12 @@ def index(options: argparse.Namespace) -> int:
         if unfinished is not None:
             say(f"going on behind the {unfinished['done']} documents that are there")
         added = collection.add_resumably(_progress(corpus, options, "indexing"), name)
+        unknown = collection.stats()["no_known_word"]
+        if unknown:
+            say(
+                f"{unknown} documents have no word that the model knows; they share the code of the "
+                "empty document"
+            )
         return _report_written(collection, options, added)
 
 
@@ -222,7 +228,7 @@ def search(options: argparse.Namespace) -> int:
     with _opened(options) as collection:
         for number, query in enumerate(queries):
             matches = collection.search(query, options.k, where=options.where, rerank=rerank)
-            answer = _answer(query, matches)
+            answer = _answer(query, matches, collection)
             if options.json:
                 print(json.dumps(answer.as_json(), ensure_ascii=False))
             else:
@@ -353,12 +359,19 @@ def _id(text: str, collection: Collection) -> str | int:
     return value if isinstance(value, str) or value in collection else text
 
 
-def _answer(query: str, matches: Matches) -> Answer:
+def _answer(query: str, matches: Matches, collection: Collection) -> Answer:
     from boltzhash.search import snippet
 
+    known = collection.hasher.known_word_counts(d.text for d in matches.documents)
     found = [
-        Found(rank, match.distance, match.id, snippet(match.document.text, query))
-        for rank, match in enumerate(matches, start=1)
+        Found(
+            rank,
+            match.distance,
+            match.id,
+            snippet(match.document.text, query),
+            None if is_known else True,
+        )
+        for rank, (match, is_known) in enumerate(zip(matches, known, strict=True), start=1)
     ]
     return Answer(query, matches.known_words or 0, found)
 

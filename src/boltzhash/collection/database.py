@@ -48,8 +48,14 @@ class Database:
             kind = "folder" if folder.is_dir() else "such path"
             raise CollectionError(f"{folder} is not a collection: no {DATABASE} in it (no {kind})")
         with self.plain_errors():
-            self.connection = self._connect()
+            self.connection, can_write = self._connect()
             try:
+                if can_write:
+                    self.connection.execute("PRAGMA journal_mode = WAL")
+                    self.connection.execute(
+                        "PRAGMA synchronous = FULL"
+                    )  # on disk, then acknowledged
+                self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 self._check_format()
             except BaseException:
                 self.connection.close()
@@ -104,20 +110,18 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _in_plain_words(error, self.path, self.wait) from error
+        except UnicodeDecodeError as error:  # text that SQLite gave is none
+            raise CollectionError(f"{self.path} is damaged: {error}") from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> tuple[sqlite3.Connection, bool]:
+        """A connection, and whether it can write."""
         address = f"file:{quote(str(self.path.absolute()))}"
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
-            connection = self._open(f"{address}?mode=rw")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")  # on disk before it is acknowledged
-        else:
-            # Without write permission there can be no lock file, so nobody's writes could be seen.
-            waiting = self.path.with_name(DATABASE + "-wal")
-            is_at_rest = not waiting.exists() or waiting.stat().st_size == 0
-            connection = self._open(f"{address}?{'immutable=1' if is_at_rest else 'mode=ro'}")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        return connection
+            return self._open(f"{address}?mode=rw"), True
+        # Without write permission there can be no lock file, so nobody's writes could be seen.
+        waiting = self.path.with_name(DATABASE + "-wal")
+        is_at_rest = not waiting.exists() or waiting.stat().st_size == 0
+        return self._open(f"{address}?{'immutable=1' if is_at_rest else 'mode=ro'}"), False
 
     def _open(self, address: str) -> sqlite3.Connection:
         return sqlite3.connect(

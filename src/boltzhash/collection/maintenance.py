@@ -42,6 +42,9 @@ def stats(database: Database, folder: Path, state: State, method: str) -> dict[s
         "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
     }
     (rehashed,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
+    (unknown,) = database.connection.execute(
+        "SELECT count(*) FROM codes WHERE known = 0"
+    ).fetchone()
     rehash = {"model": state.next_model, "documents": rehashed} if state.next_model else None
     per_document = {
         name: round(number / state.n_documents, 1)
@@ -50,6 +53,7 @@ def stats(database: Database, folder: Path, state: State, method: str) -> dict[s
     }
     return {
         "documents": state.n_documents,
+        "no_known_word": unknown,
         "bits": state.n_bits,
         "method": method,
         "model": state.model,
