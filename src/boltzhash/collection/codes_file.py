@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import tempfile
 import time
 import zlib
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.collection.database import DATABASE
 
 CODES_FILE = "codes.map"
 
@@ -58,7 +60,7 @@ def write_codes_file(folder: Path, contents: CodesFile) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             _write(file, contents)
-        Path(name).chmod(0o644)
+        shutil.copymode(folder / DATABASE, name)  # who may read the one may read the other
         os.replace(name, folder / CODES_FILE)
     except OSError:  # a full disk, say
         Path(name).unlink(missing_ok=True)

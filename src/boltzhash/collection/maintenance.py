@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -155,18 +154,18 @@ def export(documents: Iterator[Document], target: Path) -> int:
     """Write JSONL, the whole file or none; returns how many documents."""
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; a JSONL file is to be written there")
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
+    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         n = 0
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with unfinished.open("w", encoding="utf-8") as file:
             for document in documents:
                 file.write(json.dumps(document._asdict(), ensure_ascii=False) + "\n")
                 n += 1
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        os.replace(name, target)
+        os.replace(unfinished, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
     return n
