@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pytest
 
 from boltzhash import LSH, Hasher
-from boltzhash.collection import Collection
+from boltzhash.collection import Collection, snapshot
 
 WORDS = (
     "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave storm".split()
@@ -71,7 +71,20 @@ class Embedded:
         return collection
 
 
-ENGINES = {"embedded": Embedded}
+class EmbeddedMapped(Embedded):
+    """The same with codes.map made anew all the time, so that most codes come from there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._many = snapshot._MANY
+        snapshot._MANY = 2
+
+    def close(self) -> None:
+        snapshot._MANY = self._many
+        super().close()
+
+
+ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
 
 
 @pytest.fixture(params=list(ENGINES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -248,7 +249,7 @@ def test_random_histories(engine: Any, hasher: Hasher, other_hasher: Hasher) -> 
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: Histories(engine, [hasher, other_hasher]),
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -372,6 +373,53 @@ def test_what_is_no_filter_is_named(engine: Any, hasher: Hasher, where: Any, mes
     collection = engine.create(hasher)
     with pytest.raises((TypeError, ValueError), match=message):
         collection.search("star", where=where)
+
+
+VALUES = [
+    *(None, True, False, 0, 1, -0.0, 1.0, 0.5, 2, 2**53, 2**53 + 1, float(2**53), -(2**63)),
+    *("", "0", "1", "a", "A", "b", "é", "\U0001f600", "true", [], [1], ["a"], {"a": 1}),
+]
+SCALAR_VALUES = [value for value in VALUES if not isinstance(value, list | dict)]
+ALL_WHERES = [
+    *({"f": value} for value in SCALAR_VALUES),
+    *({"f": list(pair)} for pair in itertools.combinations(SCALAR_VALUES, 2)),
+    {"f": []},
+    *({"f": {"!=": value}} for value in SCALAR_VALUES),
+    *(
+        {"f": {operator: value}}
+        for operator in ("<", "<=", ">", ">=")
+        for value in SCALAR_VALUES
+        if value is not None and not isinstance(value, bool)
+    ),
+    {"f": {">=": 0, "<": 2, "!=": 1}},
+    {"f": {">": 0}, "g": 1},
+    {"f": None, "g": [0, None]},
+]
+
+
+def test_every_filter_over_every_kind_of_value(engine: Any, hasher: Hasher) -> None:
+    collection, oracle = engine.create(hasher), Oracle(hasher)
+    documents = [
+        {"id": i, "text": "star", "metadata": {"f": value, "g": i % 2}}
+        for i, value in enumerate(VALUES)
+    ]
+    documents.append({"id": "without", "text": "star", "metadata": {}})
+    collection.add(documents)
+    oracle.write(documents)
+    for where in ALL_WHERES:
+        assert found(collection.within("star", 0, where=where)) == oracle.search("star", where), (
+            where
+        )
+
+
+def test_a_filter_is_asked_anew_when_documents_change(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star", "metadata": {"n": i % 2}} for i in range(6))
+    assert collection.search("star", where={"n": 1}).ids == [1, 3, 5]
+    collection.upsert([{"id": 0, "text": "star", "metadata": {"n": 1}}, {"id": 3, "text": "star"}])
+    collection.add([{"id": 6, "text": "star", "metadata": {"n": 1}}])
+    assert collection.search("star", where={"n": 1}).ids == [0, 1, 5, 6]
+    assert collection.search("star", where={"n": None}).ids == [3]
 
 
 def test_filters_never_become_sql(engine: Any, hasher: Hasher) -> None:

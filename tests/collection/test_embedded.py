@@ -517,6 +517,25 @@ def test_an_interrupted_rehash_goes_on(filled: Path, tmp_path: Path, other_hashe
 
 
 @pytest.mark.usefixtures("_small_batches")
+def test_what_changes_behind_a_rehash_is_hashed_again(
+    filled: Path, tmp_path: Path, other_hasher: LSH
+) -> None:
+    """No interruption: the rehash itself must come back for what it has already passed."""
+    with Collection.open(filled) as other, Collection.open(filled) as collection:
+
+        def disturb(done: int, _: int) -> None:
+            if done == 48:
+                other.upsert([{"id": 5, "text": "ship sail"}])
+                other.delete([6])
+
+        collection.rehash(other_hasher, on_batch=disturb)
+        collection.check()
+        with Collection.create(tmp_path / "fresh", other_hasher) as fresh:
+            fresh.add(collection)
+            assert answers(fresh) == answers(collection)
+
+
+@pytest.mark.usefixtures("_small_batches")
 def test_another_rehash_takes_over(filled: Path, other_hasher: LSH, hasher: LSH) -> None:
     with Collection.open(filled) as one, Collection.open(filled) as other:
         with pytest.raises(CollectionError, match="another rehash has taken over"):
