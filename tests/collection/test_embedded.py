@@ -273,6 +273,26 @@ def test_codes_of_an_older_generation_are_brought_up_to_date(filled: Path) -> No
     assert answers_of(filled) == expected
 
 
+def test_codes_of_a_later_database_are_not_taken_for_those_of_an_older_one(
+    filled: Path, tmp_path: Path
+) -> None:
+    """An old collection.sqlite put back beside a newer codes.map, and written to until it is as far."""
+    with Collection.open(filled) as collection:
+        collection.backup(tmp_path / "backup")
+        for _ in range(5):
+            collection.upsert([{"id": 1, "text": "bread butter"}])
+        collection._snapshot.write()
+    shutil.copy(tmp_path / "backup" / DATABASE, filled / DATABASE)
+    with Collection.open(filled) as collection:
+        for i in range(8):
+            collection.upsert([{"id": 50 + i, "text": "ship sail"}])
+        expected = answers(collection)
+        collection.check()
+    assert answers_of(filled) == expected
+    with Collection.open(filled) as collection:
+        collection.check()
+
+
 # Full disks and read-only files
 
 FILL_THE_DISK = """

@@ -8,6 +8,7 @@ changed, so what a process has mapped stays what it was.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -88,6 +89,11 @@ def read_codes_file(folder: Path, model: str, n_bytes: int) -> CodesFile | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         _log.warning("%s is damaged (%s): made again from the collection", path, error)
         return None
+
+
+def remove_codes_file(folder: Path) -> None:
+    with contextlib.suppress(PermissionError):
+        (folder / CODES_FILE).unlink(missing_ok=True)
 
 
 def _remove_abandoned(folder: Path) -> None:

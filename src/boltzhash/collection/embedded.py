@@ -8,13 +8,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
-
-import numpy as np
-from scipy import sparse
+from typing import Any, Self
 
 from boltzhash.arguments import check_integer
-from boltzhash.codes import Codes
 from boltzhash.collection import maintenance, rehashing
 from boltzhash.collection.answers import Matches
 from boltzhash.collection.database import DATABASE, Database, State
@@ -23,6 +19,7 @@ from boltzhash.collection.duplicates import duplicate_groups
 from boltzhash.collection.fields import FieldFilter
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import check_reads_texts, load_model, save_model
+from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
 from boltzhash.collection.reads import all_documents, documents_at, find_document, ids_at
 from boltzhash.collection.schema import create_tables
 from boltzhash.collection.snapshot import Mask, Nearest, Snapshot
@@ -31,22 +28,12 @@ from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.persistence import atomic_folder
-from boltzhash.search import rerank as order_by_words
 
 BATCH = 1024  # documents a transaction
 WAIT = 10.0  # seconds that a write waits for another process that writes
 CANDIDATES = 500  # how many of the nearest are reranked
 
 Documents = Iterable[Document | Mapping[str, Any]]
-Query = str | Codes
-
-
-class _Hashed(NamedTuple):
-    """A query as code and, where it was a text, as words."""
-
-    code: Codes
-    words: sparse.csr_matrix | None
-    known_words: int | None
 
 
 class Collection:
@@ -160,8 +147,11 @@ class Collection:
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
         checked = [check_id(id_) for id_ in ids]
-        with self._open_lock(), self._database.writing() as state:
-            return delete_rows(self._connection, state, checked)
+        with self._open_lock():
+            with self._database.writing() as state:
+                n = delete_rows(self._connection, state, checked)
+            self._follow()
+        return n
 
     def add_resumably(self, documents: Documents, name: str) -> int:
         """Add documents; after an interruption the same call goes on behind the last batch.
@@ -228,21 +218,23 @@ class Collection:
         n_candidates = CANDIDATES if rerank is True else int(rerank)
         check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
         conditions = parse_where(where)
-        with self._reading() as state:
-            hashed = self._hash(query, state)
+        with self._reading():
+            hashed = hash_query(self._hasher, query)
             if n_candidates and hashed.words is None:
                 raise ValueError("rerank compares words: search for a text, not for a code")
             allowed = self._allowed(conditions)
             nearest = self._snapshot.top_k(hashed.code, max(k, n_candidates), allowed)
             found = self._matches(nearest, hashed)
-            return self._reranked(found, hashed.words, n_candidates, k) if n_candidates else found
+            if not n_candidates:
+                return found
+            return reranked(self._hasher, hashed, found, n_candidates, k)
 
     def within(self, query: Query, radius: int, *, where: Where | None = None) -> Matches:
         """All documents whose codes are at most ``radius`` bits away, nearest first."""
         check_integer("radius", radius, 0, "an integer of 0 or more")
         conditions = parse_where(where)
-        with self._reading() as state:
-            hashed = self._hash(query, state)
+        with self._reading():
+            hashed = hash_query(self._hasher, query)
             allowed = self._allowed(conditions)
             return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
 
@@ -254,8 +246,8 @@ class Collection:
         check_integer("radius", radius, 0, "an integer of 0 or more")
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
-        with self._reading() as state:
-            hashed = self._hash(text, state)
+        with self._reading():
+            hashed = hash_query(self._hasher, text)
             known = self._snapshot.known_places()
             return bool(hashed.known_words) and bool(
                 len(self._snapshot.within(hashed.code, radius, known).places)
@@ -385,37 +377,13 @@ class Collection:
             for document, code, is_known in zip(batch, codes, known, strict=True)
         ]
 
-    def _hash(self, query: Query, state: State) -> _Hashed:
-        if isinstance(query, str):
-            words = self._hasher.tfidf([query])
-            known = int(self._hasher.known_word_counts(words)[0])
-            return _Hashed(self._hasher.transform(words)[0], words, known)
-        if isinstance(query, np.ndarray) and query.dtype == np.uint8 and query.ndim in (1, 2):
-            code = query[0] if query.ndim == 2 and len(query) == 1 else query
-            if code.ndim == 1 and 8 * len(code) == state.n_bits:
-                return _Hashed(np.ascontiguousarray(code), None, None)
-        came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
-        raise TypeError(
-            f"query must be a text or one packed code, a uint8 array ({state.n_bits // 8},), "
-            f"got {came}"
-        )
-
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot
         return self._filter.allowed(
             self._connection, conditions, codes.generation, codes.last_place
         )
 
-    def _matches(self, nearest: Nearest, hashed: _Hashed) -> Matches:
+    def _matches(self, nearest: Nearest, hashed: HashedQuery) -> Matches:
         documents = documents_at(self._database, nearest.places)
         ids = [document.id for document in documents]
         return Matches(ids, nearest.distances, documents, hashed.known_words)
-
-    def _reranked(self, found: Matches, words: Any, n_candidates: int, k: int) -> Matches:
-        """The first of them in the order of their words; those behind, if any, as they were."""
-        texts = [document.text for document in found.documents[:n_candidates]]
-        first = order_by_words(words, self._hasher.tfidf(texts)).tolist() if texts else []
-        order = [*first, *range(len(first), len(found))][:k]
-        documents = [found.documents[i] for i in order]
-        ids = [document.id for document in documents]
-        return Matches(ids, found.distances[order], documents, found.known_words)

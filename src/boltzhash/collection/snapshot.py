@@ -7,6 +7,7 @@ overwritten documents, and which mapped rows no longer count. When that grows, a
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from boltzhash.collection.codes_file import (
     Rows,
     no_rows,
     read_codes_file,
+    remove_codes_file,
     write_codes_file,
 )
 from boltzhash.collection.database import State
@@ -61,10 +63,12 @@ class Snapshot:
         """Take in what was written up to ``state``, in whose transaction the connection is."""
         if (self.model, self.generation) == (state.model, state.generation):
             return
+        needs_file = False
         if self.model != state.model or self.generation < state.changes_since:
-            self._begin(state)
-        if self.generation >= state.changes_since:
-            self._take_changes(connection, state)
+            needs_file = not self._begin_with_file(state)
+            if needs_file:
+                self._begin_with_all(connection, state)
+        self._take_changes(connection, state)
         self._take_new(connection, state)
         self.generation = state.generation
         if len(self) != state.n_documents:
@@ -72,7 +76,8 @@ class Snapshot:
                 f"{self._folder} is damaged: it counts {state.n_documents} documents and has "
                 f"{len(self)} codes"
             )
-        if len(self._fresh) + int(self._stale.sum()) > max(_MANY, len(self._mapped.places) // 8):
+        n_changed = len(self._fresh) + int(self._stale.sum())
+        if (needs_file and len(self) > _MANY) or n_changed > max(_MANY, len(self) // 8):
             self.write()
 
     def write(self) -> None:
@@ -126,12 +131,37 @@ class Snapshot:
             fresh = self._in_memory()
             yield fresh, None if allowed is None else allowed[fresh.places]
 
-    def _begin(self, state: State) -> None:
-        """With what codes.map has, or with nothing."""
+    def _begin_with_file(self, state: State) -> bool:
+        """With what codes.map has; False where that cannot be brought up to date."""
         file = read_codes_file(self._folder, state.model, state.n_bits // 8)
-        if file is None or not state.changes_since <= file.generation <= state.generation:
-            file = CodesFile(state.model, -1, 0, no_rows(state.n_bits // 8))
+        if file is None or file.generation < state.changes_since:
+            return False
+        if file.generation > state.generation:
+            # Of a time to come: the database was put back to an older one, and when it is as far
+            # again, this file must not pass for its own.
+            remove_codes_file(self._folder)
+            return False
         self._set(file)
+        return True
+
+    def _begin_with_all(self, connection: sqlite3.Connection, state: State) -> None:
+        """With all codes that the database has, some thousands at a time."""
+        places, codes, known = array("q"), bytearray(), bytearray()
+        cursor = connection.execute("SELECT place, code, known, checksum FROM codes ORDER BY place")
+        while batch := cursor.fetchmany(_FETCH):
+            for place, code, is_known, checksum in batch:
+                if not is_whole_code(place, code, is_known, checksum, state.n_bits):
+                    raise self._damaged(place)
+            places.extend(row[0] for row in batch)
+            codes += b"".join([row[1] for row in batch])
+            known += bytes([row[2] for row in batch])
+        rows = Rows(
+            np.array(places, dtype=np.int64),
+            np.frombuffer(codes, np.uint8).reshape(len(places), state.n_bits // 8),
+            np.frombuffer(known, np.bool_),
+        )
+        last_place = places[-1] if places else 0
+        self._set(CodesFile(state.model, state.generation, last_place, rows))
 
     def _set(self, file: CodesFile) -> None:
         self.model, self.generation, self.last_place, self._mapped = file
@@ -161,7 +191,7 @@ class Snapshot:
 
     def _put(self, place: int, code: bytes, known: int, checksum: int, state: State) -> None:
         if not is_whole_code(place, code, known, checksum, state.n_bits):
-            raise CollectionError(f"{self._folder} is damaged: the code of document number {place}")
+            raise self._damaged(place)
         self._fresh[place] = (code, bool(known))
         self._fresh_rows = None
 
@@ -183,6 +213,9 @@ class Snapshot:
                 np.array(known, dtype=np.bool_),
             )
         return self._fresh_rows
+
+    def _damaged(self, place: int) -> CollectionError:
+        return CollectionError(f"{self._folder} is damaged: the code of document number {place}")
 
 
 def _merged(found: list[Nearest], k: int | None) -> Nearest:
