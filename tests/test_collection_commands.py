@@ -302,13 +302,31 @@ def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> 
         assert process.returncode == (-9 if stop is signal.SIGKILL else 130), messages
         done = n_documents(collection)
         assert 0 < done < len(rows)
-    assert "is unfinished" in fail(2, "index", made.model, made.corpus, "-o", collection)
+    message = fail(2, "index", made.model, made.corpus, "-o", collection)
+    assert f"is unfinished: run `index {corpus}` again, not `index {made.corpus}`" in message
     result = run(*command, "--json")
     assert result.err == f"boltzhash: going on behind the {done} documents that are there\n"
     assert json.loads(result.out)["written"] == len(rows) - done
     with Collection.open(collection) as opened:
         assert [document.id for document in opened] == [row["id"] for row in rows]
         opened.check()
+
+
+def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Path) -> None:
+    rows = records(1500, start=100)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("".join(json.dumps(row) + "\n" for row in rows) + "no json\n")
+    assert "line 1501: not valid JSON" in fail(2, "add", made.collection, broken)
+    write_jsonl(broken, rows)
+    result = run("add", made.collection, broken, "--json")
+    assert result.err == "boltzhash: going on behind the 1024 documents that are there\n"
+    assert json.loads(result.out)["written"] == 476
+    broken.write_text("".join(json.dumps(row) + "\n" for row in records(1024, 5000)) + "no json\n")
+    assert "line 1025" in fail(2, "add", made.collection, broken)
+    more = write_jsonl(tmp_path / "more.jsonl", records(10, start=9000))
+    result = run("add", made.collection, more, "--json")
+    assert f"`add {broken}` was interrupted and can now no longer go on" in result.err
+    assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10
 
 
 def test_on_a_terminal_the_time_left_is_shown(made: Made, tmp_path: Path) -> None:

@@ -146,13 +146,9 @@ def index(options: argparse.Namespace) -> int:
 
     name = f"index {options.corpus}"
     hasher = load(options.model)
-    if not is_collection(options.output):
-        corpus = _documents(options)  # before the folder is made: the corpus may not be there
-        collection = Collection.create(options.output, hasher)
-    else:
-        collection = Collection.open(options.output, hasher)
-        corpus = _documents(options)
-    with collection:
+    corpus = _documents(options)  # before a folder is made: the corpus may not be there
+    make = Collection.open if is_collection(options.output) else Collection.create
+    with make(options.output, hasher) as collection:
         unfinished = collection.unfinished()
         if unfinished is None and len(collection):
             raise FileExistsError(
@@ -160,10 +156,10 @@ def index(options: argparse.Namespace) -> int:
             )
         if unfinished is not None and unfinished["name"] != name:
             raise ValueError(
-                f"{options.output} is unfinished, by `{unfinished['name']}`; this is `{name}`"
+                f"{options.output} is unfinished: run `{unfinished['name']}` again, not `{name}`"
             )
         if unfinished is not None:
-            say(f"going on behind the {unfinished['done']} documents that are there")
+            _say_where_it_goes_on(unfinished)
         added = collection.add_resumably(_progress(corpus, options, "indexing"), name)
         unknown = collection.stats()["no_known_word"]
         if unknown:
@@ -175,12 +171,20 @@ def index(options: argparse.Namespace) -> int:
 
 
 def add(options: argparse.Namespace) -> int:
+    name = f"add {options.corpus}"
     with _opened(options) as collection:
-        documents = _progress(_documents(options), options, "adding")
+        documents = _documents(options)
         if options.upsert:
-            written = collection.upsert(documents)
-        else:
-            written = collection.add_resumably(documents, f"add {options.corpus}")
+            written = collection.upsert(_progress(documents, options, "writing"))
+            return _report_written(collection, options, written)
+        unfinished = collection.unfinished()
+        if unfinished is not None and unfinished["name"] == name:
+            _say_where_it_goes_on(unfinished)
+        elif unfinished is not None:
+            say(
+                f"`{unfinished['name']}` was interrupted and can now no longer go on where it stopped"
+            )
+        written = collection.add_resumably(_progress(documents, options, "adding"), name)
         return _report_written(collection, options, written)
 
 
@@ -316,6 +320,10 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"expected a JSON object, got {text!r}")
     return value
+
+
+def _say_where_it_goes_on(unfinished: dict[str, Any]) -> None:
+    say(f"going on behind the {unfinished['done']} documents that are there")
 
 
 def _opened(options: argparse.Namespace) -> Collection:
