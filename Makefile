@@ -1,9 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments
+CHECKED := src tests experiments benchmarks
 
-.PHONY: install demo test lint types tests test-slow test-kernel bench-search bench-search-small clean
+.PHONY: install demo test lint types tests test-slow test-kernel test-kill bench-search bench-search-small clean
 
 install: $(READY)
 
@@ -44,5 +44,9 @@ bench-search: $(READY)
 bench-search-small: $(READY)
 	$(BIN)/python benchmarks/search.py --small
 
+# Kills writers to a collection at random moments, 2,000 times; about five minutes.
+test-kill: $(READY)
+	$(BIN)/python tests/collection/kill_writers.py --kills 2000
+
 clean:
-	rm -rf .venv build dist src/*.egg-info src/boltzhash/search/*.so
+	rm -rf .venv build dist src/*.egg-info src/boltzhash/*.so src/boltzhash/search/*.so

@@ -689,3 +689,46 @@ def test_parquet_memory_does_not_grow_with_a_row_group(tmp_path: Path) -> None:
         assert document == Document(number, texts[number])
         most = max(most, pyarrow.total_allocated_bytes() - before)
     assert 0 < most < 4_000_000
+
+
+# Metadata
+
+
+def test_other_fields_become_metadata_where_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text(
+        '{"id": "a", "text": "x", "year": 2020, "tags": ["t"], "metadata": {"lang": "de", "year": 1}}\n'
+        '{"key": 7, "text": "y", "metadata": "no object"}\n'
+    )
+    assert [document.metadata for document in read_corpus(path)] == [None, None]
+    assert [document.metadata for document in read_corpus(path, metadata=True)] == [
+        {"year": 1, "tags": ["t"], "lang": "de"},
+        {"key": 7, "metadata": "no object"},
+    ]
+    chosen = read_corpus(path, metadata=["year", "tags"])
+    assert [document.metadata for document in chosen] == [{"year": 2020, "tags": ["t"]}, {}]
+
+
+def test_columns_become_metadata_where_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.csv"
+    path.write_text("id,text,year,lang\na,x,2020,de\n")
+    (all_of_them,) = read_corpus(path, metadata=True)
+    assert all_of_them.metadata == {"year": "2020", "lang": "de"}
+    (chosen,) = read_corpus(path, metadata=["lang"])
+    assert chosen.metadata == {"lang": "de"}
+    with pytest.raises(CorpusError, match="line 1: expected a field 'price', got the fields"):
+        list(read_corpus(path, metadata=["price"]))
+
+
+def test_parquet_columns_become_metadata_where_asked_for(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "corpus.parquet"
+    columns = {"id": ["a"], "text": ["x"], "year": [2020], "lang": [None]}
+    parquet.write_table(pyarrow.table(columns), path)
+    (all_of_them,) = read_corpus(path, metadata=True)
+    assert all_of_them.metadata == {"year": 2020, "lang": None}
+    (chosen,) = read_corpus(path, metadata=["year"])
+    assert chosen.metadata == {"year": 2020}
+    (none,) = read_corpus(path)
+    assert none.metadata is None

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from boltzhash import commands
+from boltzhash import collection_commands, commands
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.finder import CANDIDATES
 from boltzhash.stopwords import LANGUAGES
@@ -26,7 +26,7 @@ exit codes:
   3  an optional dependency is missing (the message says what to install)
   4  training failed: it diverged, or all documents got the same code
   5  a file could not be read or written; what was there before is untouched
-  130  interrupted; the same fit command goes on where it stopped
+  130  interrupted; the same fit, index, add or rehash command goes on where it stopped
 """
 
 
@@ -75,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_explain(subparsers)
     _add_methods(subparsers)
     _add_demo(subparsers)
+    collection_commands.add_collection_parsers(subparsers, _add_corpus_arguments, _add_json)
     return parser
 
 
@@ -132,11 +133,13 @@ def _add_search(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "search",
         help="find the documents most like a query",
-        description="Find the documents whose codes are nearest to the query's. Prints rank, Hamming "
-        "distance and id; with --corpus a line of the text as well.",
+        usage="%(prog)s [options] (MODEL CODES | COLLECTION) [QUERY ...]",
+        description="Find the documents whose codes are nearest to the query's, in a folder of codes "
+        "or in a collection. Prints rank, Hamming distance and id; of a collection, or with --corpus, "
+        "a line of the text as well.",
     )
-    _add_model(parser)
-    parser.add_argument("codes", metavar="CODES", help="folder written by encode")
+    parser.add_argument("model", metavar="MODEL", help="folder written by fit, or COLLECTION")
+    parser.add_argument("codes", metavar="CODES", nargs="?", help="folder written by encode")
     parser.add_argument(
         "queries", metavar="QUERY", nargs="*", help="text to look for; none: one a line from stdin"
     )
@@ -147,7 +150,7 @@ def _add_search(subparsers: Any) -> None:
     parser.add_argument(
         "--rerank",
         action="store_true",
-        help="reorder the nearest documents by tf-idf cosine; needs --corpus",
+        help="reorder the nearest documents by tf-idf cosine; codes need --corpus for it",
     )
     parser.add_argument(
         "--candidates",
@@ -156,6 +159,7 @@ def _add_search(subparsers: Any) -> None:
         metavar="N",
         help=f"how many documents to rerank ({CANDIDATES})",
     )
+    collection_commands.add_where(parser)
     _add_fields(parser)
     _add_json(parser)
     parser.set_defaults(run=commands.search)

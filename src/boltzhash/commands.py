@@ -156,10 +156,16 @@ def encode(options: argparse.Namespace) -> int:
 
 
 def search(options: argparse.Namespace) -> int:
-    from boltzhash import load
+    from boltzhash import collection_commands, load
     from boltzhash.finder import Finder
     from boltzhash.stored_codes import read_codes
 
+    if collection_commands.names_collection(options):
+        return collection_commands.search(options)
+    if options.codes is None:
+        raise ValueError(f"{options.model} is no collection: give a model and its folder of codes")
+    if options.where is not None:
+        raise ValueError("--where is for a collection: a folder of codes has no metadata")
     if options.rerank and options.corpus is None:
         raise ValueError("--rerank compares texts: give the encoded corpus with --corpus")
     if options.rerank and options.candidates < 1:

@@ -39,10 +39,11 @@ _Record = Mapping[str, object]
 
 
 class Document(NamedTuple):
-    """A text and the name its owner knows it by."""
+    """A text, the name its owner knows it by and, where asked for, what else is known of it."""
 
     id: str | int
     text: str
+    metadata: dict[str, object] | None = None
 
 
 class CorpusError(ValueError):
@@ -54,6 +55,7 @@ class _Fields(NamedTuple):
 
     text: str
     id: str | None
+    metadata: bool | Sequence[str]
 
 
 def read_corpus(
@@ -62,6 +64,7 @@ def read_corpus(
     text_field: str = "text",
     id_field: str | None = None,
     encoding: str = "utf-8",
+    metadata: bool | Sequence[str] = False,
 ) -> Iterator[Document]:
     """Read the documents of a corpus one by one.
 
@@ -79,6 +82,9 @@ def read_corpus(
         has that and it is one of the two, otherwise the number of the document, counted from 0.
     encoding
         The encoding of everything but Parquet. A UTF-8 byte order mark is skipped.
+    metadata
+        Which of a record's other fields become the document's metadata: these, all (True) or none.
+        With all, the fields of an object ``metadata`` count as the record's own.
 
     Raises
     ------
@@ -93,10 +99,10 @@ def read_corpus(
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "corpus.jsonl")
     >>> _ = path.write_text('{"id": "a", "text": "first"}\\n{"text": "second"}\\n')
-    >>> list(read_corpus(path))
-    [Document(id='a', text='first'), Document(id=1, text='second')]
+    >>> [(document.id, document.text) for document in read_corpus(path)]
+    [('a', 'first'), (1, 'second')]
     """
-    fields = _Fields(text_field, id_field)
+    fields = _Fields(text_field, id_field, metadata)
     encoding = _checked_encoding(encoding)
     if str(source) == "-":
         return _read_jsonl(None, fields, encoding)
@@ -142,7 +148,21 @@ def _document(record: _Record, number: int, fields: _Fields, where: str) -> Docu
     if not isinstance(text, str):
         raise CorpusError(f"{where}: field {fields.text!r} must be a string, got {_shown(text)}")
     _check_characters(text, f"{where}: field {fields.text!r}")
-    return Document(_document_id(record, number, fields.id, where), text)
+    id_ = _document_id(record, number, fields.id, where)
+    return Document(id_, text, _metadata(record, fields))
+
+
+def _metadata(record: _Record, fields: _Fields) -> dict[str, object] | None:
+    if fields.metadata is False:
+        return None
+    if fields.metadata is not True:
+        return {name: record[name] for name in fields.metadata if name in record}
+    others = {n: v for n, v in record.items() if n not in (fields.text, fields.id or "id")}
+    nested = others.get("metadata")
+    if isinstance(nested, dict):
+        del others["metadata"]
+        others.update(nested)
+    return others
 
 
 def _document_id(record: _Record, number: int, field: str | None, where: str) -> str | int:
@@ -180,7 +200,8 @@ def _check_characters(text: str, what: str) -> None:
 
 
 def _check_columns(columns: Sequence[str], fields: _Fields, where: str) -> None:
-    for name in filter(None, fields):
+    chosen = () if isinstance(fields.metadata, bool) else fields.metadata
+    for name in filter(None, (fields.text, fields.id, *chosen)):
         count = columns.count(name)
         if count == 0:
             raise _missing_field(name, columns, where)
@@ -332,14 +353,21 @@ def _parquet_records(path: Path, fields: _Fields, pyarrow: ModuleType) -> Iterat
         with pyarrow.parquet.ParquetFile(path, **_PARQUET_STREAMING) as file:
             columns = file.schema_arrow.names
             _check_columns(columns, fields, str(path))
-            wanted = {fields.text, fields.id or "id"}.intersection(columns)
-            for batch in file.iter_batches(_PARQUET_BATCH_ROWS, columns=sorted(wanted)):
+            wanted = _wanted_columns(columns, fields)
+            for batch in file.iter_batches(_PARQUET_BATCH_ROWS, columns=wanted):
                 for record in batch.to_pylist():
                     row += 1
                     yield record
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         where = f"{path}, row {row + 1}"
         raise CorpusError(f"{where}: expected intact Parquet data, got: {error}") from None
+
+
+def _wanted_columns(columns: Sequence[str], fields: _Fields) -> list[str]:
+    if fields.metadata is True:
+        return list(columns)
+    chosen = fields.metadata or ()
+    return sorted({fields.text, fields.id or "id", *chosen}.intersection(columns))
 
 
 # A folder of text files

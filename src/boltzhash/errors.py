@@ -13,6 +13,18 @@ class ModelError(ValueError):
     """A folder that should hold a model or codes does not: missing, damaged, or of another version."""
 
 
+class CollectionError(ValueError):
+    """A folder that should hold a collection does not: missing, damaged, or of another version."""
+
+
+class CollectionBusyError(TimeoutError):
+    """Another process kept writing to the collection for longer than this one would wait."""
+
+
+class DuplicateIdError(ValueError):
+    """A document was added under an id that the collection has already."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message says what to install."""
 

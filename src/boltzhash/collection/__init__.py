@@ -1,0 +1,6 @@
+"""Durable collections: documents, their codes and ids; added, overwritten, deleted and searched."""
+
+from boltzhash.collection.answers import Match, Matches
+from boltzhash.collection.embedded import Collection
+
+__all__ = ["Collection", "Match", "Matches"]

@@ -1,0 +1,128 @@
+"""What users hand in, checked before anything is written: ids, texts, metadata."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from boltzhash.corpus import Document
+
+Id = str | int
+Scalar = str | int | float | bool
+
+_LARGEST = 2**63 - 1
+
+
+def checked_documents(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Document]:
+    """Documents from dicts or :class:`Document`s, one by one; the first that is none is named.
+
+    >>> next(checked_documents([{"id": 7, "text": "a", "metadata": {"year": 2020}}]))
+    Document(id=7, text='a', metadata={'year': 2020})
+    """
+    if isinstance(documents, str | bytes | Mapping | Document):
+        raise TypeError(
+            f"documents must be a list or another iterable of documents, got one "
+            f"{type(documents).__name__}: put it into a list"
+        )
+    for number, document in enumerate(documents):
+        yield _checked(document, number)
+
+
+def _checked(document: object, number: int) -> Document:
+    if isinstance(document, Document):
+        given: Mapping[str, Any] = document._asdict()
+    elif isinstance(document, Mapping):
+        given = document
+    else:
+        raise TypeError(
+            f"document {number} must be a Document or a dict with 'id' and 'text', got "
+            f"{_shown(document)}"
+        )
+    for name in ("id", "text"):
+        if name not in given:
+            raise ValueError(f"document {number} has no {name!r}, only {sorted(map(str, given))}")
+    for name in given:
+        if name not in Document._fields:
+            raise ValueError(
+                f"document {number} has the field {name!r}; beside 'id' and 'text' there is only "
+                "'metadata', a dict for everything else"
+            )
+    id_ = check_id(given["id"], f"the id of document {number}")
+    text = given["text"]
+    if not isinstance(text, str):
+        raise TypeError(f"the text of document {id_!r} must be a string, got {_shown(text)}")
+    _check_unicode(text, f"the text of document {id_!r}")
+    metadata = given.get("metadata")
+    return Document(id_, text, check_metadata({} if metadata is None else metadata, id_))
+
+
+def check_id(value: object, what: str = "id") -> Id:
+    """
+    >>> check_id(1.5)
+    Traceback (most recent call last):
+    ...
+    TypeError: id must be a string or an integer, got float 1.5
+    """
+    if isinstance(value, str):
+        _check_unicode(value, what)
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if not -_LARGEST - 1 <= number <= _LARGEST:
+            raise ValueError(f"{what} must fit into 64 bits, got {number}")
+        return number
+    raise TypeError(f"{what} must be a string or an integer, got {_shown(value)}")
+
+
+def check_metadata(metadata: object, id_: Id) -> dict[str, Any]:
+    """A copy of metadata that is JSON, names that are strings, and numbers that fit into 64 bits."""
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"the metadata of document {id_!r} must be a dict, got {_shown(metadata)}")
+    for name, value in metadata.items():
+        what = f"metadata field {name!r} of document {id_!r}"
+        if not isinstance(name, str):
+            raise TypeError(f"{what}: the name must be a string, got {_shown(name)}")
+        _check_unicode(name, what)
+        if is_scalar(value):
+            check_scalar(value, what)
+        elif value is not None:
+            _check_json(value, what)
+    return dict(metadata)
+
+
+def is_scalar(value: object) -> TypeGuard[Scalar]:
+    """Whether a value can be compared in a filter."""
+    return isinstance(value, str | int | float)  # and bool, an int
+
+
+def check_scalar(value: Scalar, what: str) -> None:
+    """Refuse text that is not Unicode, NaN and infinities, and integers over 64 bits."""
+    if isinstance(value, str):
+        _check_unicode(value, what)
+    elif isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"{what} must be a finite number, got {value}")
+    elif isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST:
+        raise ValueError(f"{what} must fit into 64 bits, got {value}")
+
+
+def _check_json(value: object, what: str) -> None:
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise type(error)(f"{what} must be JSON, got {_shown(value)}: {error}") from None
+
+
+def _check_unicode(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = ascii(text[error.start])
+        raise ValueError(f"{what} must be Unicode, got the unpaired surrogate {half}") from None
+
+
+def _shown(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}"

@@ -1,0 +1,389 @@
+"""A durable collection in a folder on one machine. docs/collections.md tells how it is used."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from boltzhash.arguments import check_integer
+from boltzhash.collection import maintenance, rehashing
+from boltzhash.collection.answers import Matches
+from boltzhash.collection.database import DATABASE, Database, State
+from boltzhash.collection.documents import Id, check_id, checked_documents
+from boltzhash.collection.duplicates import duplicate_groups
+from boltzhash.collection.fields import FieldFilter
+from boltzhash.collection.filters import Condition, Where, parse_where
+from boltzhash.collection.models import check_reads_texts, load_model, save_model
+from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
+from boltzhash.collection.reads import all_documents, documents_at, find_document, ids_at
+from boltzhash.collection.schema import create_tables
+from boltzhash.collection.snapshot import Mask, Nearest, Snapshot
+from boltzhash.collection.writes import Coded, add_rows, delete_rows, upsert_rows
+from boltzhash.corpus import Document
+from boltzhash.errors import CollectionError
+from boltzhash.hashers import Hasher
+from boltzhash.persistence import atomic_folder
+
+BATCH = 1024  # documents a transaction
+WAIT = 10.0  # seconds that a write waits for another process that writes
+CANDIDATES = 500  # how many of the nearest are reranked
+
+Documents = Iterable[Document | Mapping[str, Any]]
+
+
+class Collection:
+    """Documents that come and go, found by the Hamming distance of their codes.
+
+    Made with :meth:`create`, opened with :meth:`open`. Everything that a method has acknowledged by
+    returning is on disk. Any number of processes may read while one writes; each search sees one
+    committed generation as a whole, the newest when it began. Within a process one collection may be
+    used by many threads; its operations take turns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from boltzhash import LSH
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> path = Path(tempfile.mkdtemp(), "collection")
+    >>> with Collection.create(path, LSH(n_bits=64).fit(texts)) as collection:
+    ...     n = collection.add(
+    ...         {"id": f"doc-{i}", "text": text, "metadata": {"year": 2020 + i}}
+    ...         for i, text in enumerate(texts)
+    ...     )
+    ...     matches = collection.search("bread and butter", k=3, where={"year": {">=": 2021}})
+    >>> n, matches.ids[0], len(matches), matches.documents[0].metadata
+    (4, 'doc-2', 3, {'year': 2022})
+    """
+
+    def __init__(self, path: str | Path, hasher: Hasher | None, wait: float) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._is_open = False
+        self._database = Database(self.path, wait)
+        try:
+            self._snapshot = Snapshot(self.path)
+            self._filter = FieldFilter()
+            with self._database.reading() as state:
+                model = state.model
+            if hasher is not None and hasher.fingerprint() != model:
+                raise CollectionError(
+                    f"{self.path} was made by another model (fingerprint {model[:16]}…, this one "
+                    f"has {hasher.fingerprint()[:16]}…): open it with that, or rehash it"
+                )
+            self._hasher = hasher if hasher is not None else load_model(self.path, model)
+            self._model = model
+        except BaseException:
+            self._database.close()
+            raise
+        self._is_open = True
+
+    @classmethod
+    def create(cls, path: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
+        """A new, empty collection in the folder ``path``, whose codes come from ``hasher``."""
+        check_reads_texts(hasher)
+        if (Path(path) / DATABASE).exists():
+            raise FileExistsError(f"{path} is a collection already: open it, or delete it first")
+        with atomic_folder(Path(path), "boltzhash collection") as fresh:
+            save_model(fresh, hasher)
+            maintenance.make_database(
+                fresh, lambda c: create_tables(c, model=hasher.fingerprint(), n_bits=hasher.n_bits)
+            )
+        return cls(path, hasher, wait)
+
+    @classmethod
+    def open(cls, path: str | Path, hasher: Hasher | None = None, *, wait: float = WAIT) -> Self:
+        """The collection in the folder ``path``.
+
+        The model lies in the folder; a ``hasher`` that is given must be that one. ``wait`` is how many
+        seconds a write waits for another process that writes, before it gives up with
+        :class:`boltzhash.errors.CollectionBusyError`. Raises
+        :class:`boltzhash.errors.CollectionError` where there is no collection, where it is damaged, or
+        where a newer boltzhash wrote it; one of an older format is brought up to date.
+        """
+        return cls(path, hasher, wait)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def hasher(self) -> Hasher:
+        """The model that makes the codes."""
+        with self._reading():
+            return self._hasher
+
+    # Writing
+
+    def add(self, documents: Documents) -> int:
+        """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
+
+        They are streamed, 1024 a transaction. An id that is there already, or twice in a batch, is
+        a :class:`boltzhash.errors.DuplicateIdError`: nothing of that batch is added, the batches
+        before it are.
+        """
+        return self._write_batches(documents, lambda _, batch: add_rows(self._connection, batch))
+
+    def upsert(self, documents: Documents) -> int:
+        """Add documents, or overwrite those whose id is there; they keep their place among ties."""
+        return self._write_batches(
+            documents, lambda state, batch: upsert_rows(self._connection, state, batch)
+        )
+
+    def delete(self, ids: Iterable[Id]) -> int:
+        """Delete documents, all in one transaction; returns how many of the ids were there."""
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
+        checked = [check_id(id_) for id_ in ids]
+        with self._open_lock():
+            with self._database.writing() as state:
+                n = delete_rows(self._connection, state, checked)
+            self._follow()
+        return n
+
+    def add_resumably(self, documents: Documents, name: str) -> int:
+        """Add documents; after an interruption the same call goes on behind the last batch.
+
+        ``name`` says what is being added. The collection remembers how far it came until all is
+        added; the same documents must come again in the same order. Returns how many this call added.
+        """
+        came_to = self.unfinished()
+        remaining = checked_documents(documents)
+        done = 0
+        if came_to is not None and came_to["name"] == name:
+            done = came_to["done"]
+            last = next(itertools.islice(remaining, done - 1, None), None)
+            if last is None or last.id != came_to["last_id"]:
+                came = "no more" if last is None else repr(last.id)
+                raise ValueError(
+                    f"these are not the documents whose adding was interrupted: number {done - 1} "
+                    f"must have the id {came_to['last_id']!r}, got {came}"
+                )
+
+        def write(_: State, batch: list[Coded]) -> None:
+            nonlocal done
+            add_rows(self._connection, batch)
+            note = {"name": name, "done": done + len(batch), "last_id": batch[-1].document.id}
+            self._connection.execute("UPDATE state SET indexing = ?", (json.dumps(note),))
+            done += len(batch)
+
+        added = self._write_batches(remaining, write)
+        with self._open_lock(), self._database.writing():
+            self._connection.execute("UPDATE state SET indexing = NULL")
+        return added
+
+    def unfinished(self) -> dict[str, Any] | None:
+        """What :meth:`add_resumably` has still to do: ``name``, ``done`` and ``last_id``, or None."""
+        with self._reading() as state:
+            return json.loads(state.indexing) if state.indexing is not None else None
+
+    def rehash(
+        self, hasher: Hasher, *, on_batch: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Go over to a new model. Until all new codes are there, searches use the old ones.
+
+        After an interruption the same call goes on where it stopped. Others may write meanwhile.
+        ``on_batch`` is told how many documents are done, and of how many.
+        """
+        check_reads_texts(hasher)
+        with self._open_lock():
+            rehashing.rehash(self._database, self.path, hasher, BATCH, on_batch)
+            self._follow()
+
+    # Reading
+
+    def search(
+        self, query: Query, k: int = 10, *, where: Where | None = None, rerank: bool | int = False
+    ) -> Matches:
+        """The k documents whose codes are nearest to a text or a packed code, nearest first.
+
+        Fewer where there are fewer that ``where`` allows. ``where`` filters by metadata before the cut
+        at k, for example ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
+        :mod:`boltzhash.collection.filters`. With ``rerank`` the 500 nearest (or as many as it says)
+        are reordered by their words before the cut.
+        """
+        check_integer("k", k, 1, "an integer of 1 or more")
+        n_candidates = CANDIDATES if rerank is True else int(rerank)
+        check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
+        conditions = parse_where(where)
+        with self._reading():
+            hashed = hash_query(self._hasher, query)
+            if n_candidates and hashed.words is None:
+                raise ValueError("rerank compares words: search for a text, not for a code")
+            allowed = self._allowed(conditions)
+            nearest = self._snapshot.top_k(hashed.code, max(k, n_candidates), allowed)
+            found = self._matches(nearest, hashed)
+            if not n_candidates:
+                return found
+            return reranked(self._hasher, hashed, found, n_candidates, k)
+
+    def within(self, query: Query, radius: int, *, where: Where | None = None) -> Matches:
+        """All documents whose codes are at most ``radius`` bits away, nearest first."""
+        check_integer("radius", radius, 0, "an integer of 0 or more")
+        conditions = parse_where(where)
+        with self._reading():
+            hashed = hash_query(self._hasher, query)
+            allowed = self._allowed(conditions)
+            return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
+
+    def is_duplicate(self, text: str, radius: int) -> bool:
+        """Whether a document at most ``radius`` bits from this text is there.
+
+        A text of which the model knows no word has a code that means nothing; it duplicates none.
+        """
+        check_integer("radius", radius, 0, "an integer of 0 or more")
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string, got {type(text).__name__}")
+        with self._reading():
+            hashed = hash_query(self._hasher, text)
+            known = self._snapshot.known_places()
+            return bool(hashed.known_words) and bool(
+                len(self._snapshot.within(hashed.code, radius, known).places)
+            )
+
+    def duplicates(self, radius: int) -> list[list[Id]]:
+        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
+
+        Two members of a group may be further apart than the radius, if others lie between. Ids and
+        groups are in the order of insertion. Documents of which the model knows no word are in no
+        group: that their codes are equal means nothing.
+        """
+        check_integer("radius", radius, 0, "an integer of 0 or more")
+        with self._reading():
+            rows = self._snapshot.rows()
+            places, codes = rows.places[rows.known], rows.codes[rows.known]
+            groups = duplicate_groups(codes, radius)
+            return [ids_at(self._database, places[group]) for group in groups]
+
+    def get(self, id: Id) -> Document | None:
+        """The document with that id, or None."""
+        checked = check_id(id)
+        with self._reading():
+            return find_document(self._database, checked)
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            checked = check_id(id)
+        except (TypeError, ValueError):
+            return False  # what cannot be an id is not there
+        return self.get(checked) is not None
+
+    def __len__(self) -> int:
+        with self._reading() as state:
+            return state.n_documents
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents in the order of insertion, as of the generation when it begins."""
+        with self._open_lock():
+            database = Database(self.path, self._database.wait)
+        try:
+            with database.reading():
+                yield from all_documents(database)
+        finally:
+            database.close()
+
+    # Keeping
+
+    def stats(self) -> dict[str, Any]:
+        """Documents, bits, model, generation, and what it all costs in bytes."""
+        with self._reading() as state:
+            return maintenance.stats(self._database, self.path, state, type(self._hasher).__name__)
+
+    def check(self) -> None:
+        """Read everything and compare it with its checksums; raises where something is damaged."""
+        with self._reading() as state:
+            maintenance.check(self._database, self.path, state, self._snapshot.rows())
+
+    def backup(self, path: str | Path) -> None:
+        """A copy of one generation in a new folder, itself a collection."""
+        with self._open_lock():
+            maintenance.backup(self._database, self.path, Path(path))
+
+    def export(self, path: str | Path) -> int:
+        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` a line."""
+        return maintenance.export(iter(self), Path(path))
+
+    # Inside
+
+    @property
+    def _connection(self) -> Any:
+        return self._database.connection
+
+    @contextmanager
+    def _open_lock(self) -> Iterator[None]:
+        with self._lock:
+            if not self._is_open:
+                raise ValueError(f"the collection {self.path} is closed")
+            yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """One committed generation with its model and its codes."""
+        with self._open_lock(), self._database.reading() as state:
+            self._use_model(state)
+            self._snapshot.follow(self._connection, state)
+            yield state
+
+    def _follow(self) -> None:
+        with self._reading():
+            pass
+
+    def _use_model(self, state: State) -> None:
+        if state.model != self._model:
+            self._hasher = load_model(self.path, state.model)
+            self._model = state.model
+
+    def _write_batches(
+        self, documents: Documents, write: Callable[[State, list[Coded]], None]
+    ) -> int:
+        remaining = checked_documents(documents)
+        n = 0
+        while batch := list(itertools.islice(remaining, BATCH)):
+            with self._open_lock():
+                self._write_batch(batch, write)
+                self._follow()
+            n += len(batch)
+        return n
+
+    def _write_batch(
+        self, batch: list[Document], write: Callable[[State, list[Coded]], None]
+    ) -> None:
+        while True:
+            model, coded = self._model, self._coded(batch)  # without keeping others from writing
+            with self._database.writing() as state:
+                if state.model == model:
+                    write(state, coded)
+                    return
+                self._use_model(state)  # another process has rehashed: hash again
+
+    def _coded(self, batch: list[Document]) -> list[Coded]:
+        words = self._hasher.tfidf(document.text for document in batch)
+        codes = self._hasher.transform(words)
+        known = self._hasher.known_word_counts(words) > 0
+        return [
+            Coded(document, code.tobytes(), int(is_known))
+            for document, code, is_known in zip(batch, codes, known, strict=True)
+        ]
+
+    def _allowed(self, conditions: list[Condition]) -> Mask | None:
+        codes = self._snapshot
+        return self._filter.allowed(
+            self._connection, conditions, codes.generation, codes.last_place
+        )
+
+    def _matches(self, nearest: Nearest, hashed: HashedQuery) -> Matches:
+        documents = documents_at(self._database, nearest.places)
+        ids = [document.id for document in documents]
+        return Matches(ids, nearest.distances, documents, hashed.known_words)

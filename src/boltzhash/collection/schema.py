@@ -1,0 +1,163 @@
+"""The tables of a collection, and the way here from older formats.
+
+documents   what the user gave; ``place`` is the order of insertion and is never used twice
+codes       the code of each document, and whether the model knew any word of it
+next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
+fields      one row a metadata field that a filter can compare: the index behind ``where``
+changes     the log of places that were overwritten or deleted, for readers that have codes mapped
+state       one row: see ``database.State``
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from boltzhash.collection.documents import Id, is_scalar
+
+APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
+FORMAT_VERSION = 1
+
+_CODES = """
+CREATE TABLE {name} (
+    place INTEGER PRIMARY KEY, code BLOB NOT NULL, known INTEGER NOT NULL, checksum INTEGER NOT NULL
+)
+"""
+
+# A column without a type keeps what it is given: the ids 1 and "1" differ, so do values of fields.
+_TABLES = [
+    """
+CREATE TABLE documents (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+)
+""",
+    _CODES.format(name="codes"),
+    _CODES.format(name="next_codes"),
+    """
+CREATE TABLE fields (
+    field TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (field, value, place)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE changes (
+    generation INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (generation, place)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE state (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    generation INTEGER NOT NULL,
+    n_documents INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    n_bits INTEGER NOT NULL,
+    next_model TEXT,
+    changes_since INTEGER NOT NULL,
+    n_changes INTEGER NOT NULL,
+    indexing TEXT
+)
+""",
+]
+
+
+def create_tables(connection: sqlite3.Connection, *, model: str, n_bits: int) -> None:
+    """An empty collection whose codes come from the hasher with the fingerprint ``model``."""
+    _make_tables(connection)
+    _set_state(connection, generation=0, n_documents=0, model=model, n_bits=n_bits)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def replace_codes(connection: sqlite3.Connection) -> None:
+    """Put ``next_codes`` in the place of ``codes``."""
+    connection.execute("DROP TABLE codes")
+    connection.execute("ALTER TABLE next_codes RENAME TO codes")
+    connection.execute(_CODES.format(name="next_codes"))
+
+
+def document_checksum(id_: Id, text: str, metadata: str) -> int:
+    return zlib.crc32(json.dumps([id_, text, metadata]).encode())
+
+
+def code_checksum(place: int, code: bytes, known: int) -> int:
+    """The place takes part: a code that went to another document is damage too."""
+    return zlib.crc32(code, place & 0xFFFFFFFF) ^ known
+
+
+def is_whole_code(place: int, code: object, known: object, checksum: object, n_bits: int) -> bool:
+    """Whether a row of ``codes`` is what was written."""
+    return (
+        isinstance(code, bytes)
+        and isinstance(known, int)
+        and 8 * len(code) == n_bits
+        and code_checksum(place, code, known) == checksum
+    )
+
+
+def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, Any, int]]:
+    """What a filter can find of a document's metadata."""
+    for field, value in metadata.items():
+        if value is not None:
+            yield field, stored_value(value), place
+
+
+def stored_value(value: Any) -> Any:
+    """A value that SQLite compares as we do: a BLOB is equal to no number and no text.
+
+    True is not 1 here, and lists and objects are values that equal nothing that can be asked for.
+    """
+    if isinstance(value, bool):
+        return bytes([value])
+    return value if is_scalar(value) else b""
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for table in _TABLES:
+        connection.execute(table)
+
+
+def _set_state(
+    connection: sqlite3.Connection, *, generation: int, n_documents: int, model: str, n_bits: int
+) -> None:
+    connection.execute(
+        "INSERT INTO state (one, generation, n_documents, model, n_bits, changes_since, n_changes) "
+        "VALUES (1, ?, ?, ?, ?, ?, 0)",
+        (generation, n_documents, model, n_bits, generation),
+    )
+
+
+def _from_0(connection: sqlite3.Connection) -> None:
+    """Format 0 had one table, without checksums, fields to filter by, or a count of generations."""
+    model, n_bits = connection.execute("SELECT model, n_bits FROM model").fetchone()
+    connection.execute("ALTER TABLE documents RENAME TO old")
+    _make_tables(connection)
+    n_documents = 0
+    rows = connection.execute("SELECT place, id, text, metadata, code, known FROM old")
+    for place, id_, text, metadata, code, known in rows:
+        connection.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+            (place, id_, text, metadata, document_checksum(id_, text, metadata)),
+        )
+        connection.execute(
+            "INSERT INTO codes VALUES (?, ?, ?, ?)",
+            (place, code, known, code_checksum(place, code, known)),
+        )
+        connection.executemany(
+            "INSERT INTO fields VALUES (?, ?, ?)", field_rows(json.loads(metadata), place)
+        )
+        n_documents += 1
+    # Places of deleted documents are not given out again.
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'documents'")
+    connection.execute("UPDATE sqlite_sequence SET name = 'documents' WHERE name = 'old'")
+    _set_state(connection, generation=1, n_documents=n_documents, model=model, n_bits=n_bits)
+    connection.execute("DROP TABLE old")
+    connection.execute("DROP TABLE model")
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {0: _from_0}

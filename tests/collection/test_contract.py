@@ -1,0 +1,486 @@
+"""What every collection promises, whatever engine keeps it: value for value against plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from scipy.sparse.csgraph import connected_components
+
+from boltzhash import Hasher
+from boltzhash.codes import hamming
+from boltzhash.corpus import Document
+from boltzhash.errors import DuplicateIdError
+
+Id = str | int
+
+
+class Oracle:
+    """A collection as a list of documents: everything is compared with everything."""
+
+    def __init__(self, hasher: Hasher) -> None:
+        self.hasher = hasher
+        self.documents: dict[Id, Document] = {}  # a dict keeps the place of what is overwritten
+
+    def write(self, documents: list[dict[str, Any]]) -> None:
+        for document in documents:
+            metadata = json.loads(json.dumps(document.get("metadata", {})))
+            made = Document(document["id"], document["text"], metadata)
+            self.documents[made.id] = made
+
+    def delete(self, ids: list[Id]) -> int:
+        return sum(self.documents.pop(id_, None) is not None for id_ in ids)
+
+    def search(self, query: Any, where: Any = None, *, by_words: int = 0) -> list[tuple[Id, int]]:
+        """All documents with their distances, best first."""
+        allowed = [d for d in self.documents.values() if holds(where, d.metadata or {})]
+        if not allowed:
+            return []
+        code = self.hasher.transform([query]) if isinstance(query, str) else query[None]
+        distances = hamming(code, self.hasher.transform([d.text for d in allowed]))[0]
+        order = np.argsort(distances, kind="stable")
+        if by_words:
+            first, rest = order[:by_words], order[by_words:]
+            rows = self.hasher.tfidf([allowed[i].text for i in first])
+            cosine = (rows @ self.hasher.tfidf([query]).T).toarray().ravel()
+            order = np.concatenate([first[np.argsort(-cosine, kind="stable")], rest])
+        return [(allowed[i].id, int(distances[i])) for i in order]
+
+    def duplicates(self, radius: int) -> list[list[Id]]:
+        known = [d for d in self.documents.values() if self.knows(d.text)]
+        if not known:
+            return []
+        codes = self.hasher.transform([d.text for d in known])
+        _, labels = connected_components(hamming(codes, codes) <= radius)
+        groups: dict[int, list[Id]] = {}
+        for document, label in zip(known, labels.tolist(), strict=True):
+            groups.setdefault(label, []).append(document.id)
+        return [group for group in groups.values() if len(group) > 1]
+
+    def is_duplicate(self, text: str, radius: int) -> bool:
+        near = {id_ for id_, distance in self.search(text) if distance <= radius}
+        return self.knows(text) and any(self.knows(self.documents[id_].text) for id_ in near)
+
+    def knows(self, text: str) -> bool:
+        return bool(self.hasher.known_word_counts([text])[0])
+
+
+def holds(where: Any, metadata: dict[str, Any]) -> bool:
+    """The language of filters, written as one would explain it."""
+    for field, wanted in (where or {}).items():
+        value = metadata.get(field)
+        if isinstance(wanted, dict):
+            if value is None:
+                return False
+            for operator, other in wanted.items():
+                if not _compares(value, operator, other):
+                    return False
+        elif not any(
+            _same(value, one) for one in (wanted if isinstance(wanted, list) else [wanted])
+        ):
+            return False
+    return True
+
+
+def _same(one: Any, other: Any) -> bool:
+    return _kind(one) == _kind(other) and one == other
+
+
+def _kind(value: Any) -> str:
+    kinds = {bool: "bool", int: "number", float: "number", str: "string", type(None): "nothing"}
+    return kinds.get(type(value), "no scalar")
+
+
+def _compares(value: Any, operator: str, other: Any) -> bool:
+    if operator == "!=":
+        return not _same(value, other)
+    if _kind(value) != _kind(other):
+        return False
+    return bool(
+        {"<": value < other, "<=": value <= other, ">": value > other, ">=": value >= other}[
+            operator
+        ]
+    )
+
+
+def found(matches: Any) -> list[tuple[Id, int]]:
+    return list(zip(matches.ids, matches.distances.tolist(), strict=True))
+
+
+WORDS = st.sampled_from(
+    "star planet moon orbit comet bread butter oven flour sugar ship sail unheard-of".split()
+)
+TEXTS = st.lists(WORDS, max_size=4).map(" ".join)
+# Few ids, so that they meet again; 1 and "1" are two.
+IDS = st.one_of(
+    st.integers(0, 6),
+    st.integers(0, 6).map(str),
+    st.sampled_from(["", "ä\0'", -(2**63), 2**63 - 1]),
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 3),
+    st.sampled_from([0.5, 1.0, -0.0, 2.5, "", "1", "a", "b", "é", "\0", 2**53 + 1]),
+)
+FIELDS = st.sampled_from(["year", "a.b", 'quo"te', ""])
+METADATA = st.dictionaries(
+    FIELDS, st.one_of(SCALARS, st.just([1, "a"]), st.just({"x": 1})), max_size=3
+)
+ORDERED = st.one_of(st.integers(-1, 3), st.sampled_from([0.5, 2.5, "", "a", "b", 2**53 + 1]))
+COMPARISONS = st.dictionaries(
+    st.sampled_from(["<", "<=", ">", ">="]), ORDERED, min_size=1, max_size=2
+)
+WHERES = st.one_of(
+    st.none(),
+    st.dictionaries(
+        FIELDS,
+        st.one_of(
+            SCALARS, st.lists(SCALARS, max_size=3), COMPARISONS, SCALARS.map(lambda v: {"!=": v})
+        ),
+        max_size=2,
+    ),
+)
+DOCUMENTS = st.fixed_dictionaries({"id": IDS, "text": TEXTS, "metadata": METADATA})
+
+
+class Histories(RuleBasedStateMachine):
+    """Random lives of a collection, compared with the oracle at every step."""
+
+    texts = Bundle("texts")
+
+    def __init__(self, engine: Any, hashers: list[Hasher]) -> None:
+        super().__init__()
+        self.engine = engine
+        self.hashers = hashers
+
+    @initialize()
+    def create(self) -> None:
+        self.collection = self.engine.create(self.hashers[0])
+        self.oracle = Oracle(self.hashers[0])
+
+    @rule(documents=st.lists(DOCUMENTS, max_size=6))
+    def add(self, documents: list[dict[str, Any]]) -> None:
+        ids = [document["id"] for document in documents]
+        if len(set(ids)) < len(ids) or any(id_ in self.oracle.documents for id_ in ids):
+            with pytest.raises(DuplicateIdError):
+                self.collection.add(documents)
+        else:
+            assert self.collection.add(documents) == len(documents)
+            self.oracle.write(documents)
+
+    @rule(documents=st.lists(DOCUMENTS, max_size=6))
+    def upsert(self, documents: list[dict[str, Any]]) -> None:
+        assert self.collection.upsert(documents) == len(documents)
+        self.oracle.write(documents)
+
+    @rule(ids=st.lists(IDS, max_size=4))
+    def delete(self, ids: list[Id]) -> None:
+        assert self.collection.delete(ids) == self.oracle.delete(ids)
+
+    @rule(text=TEXTS, k=st.integers(1, 20), where=WHERES)
+    def search(self, text: str, k: int, where: Any) -> None:
+        matches = self.collection.search(text, k, where=where)
+        assert found(matches) == self.oracle.search(text, where)[:k]
+        assert matches.documents == [self.oracle.documents[id_] for id_ in matches.ids]
+        assert (matches.known_words == 0) == (not self.oracle.knows(text))
+
+    @rule(text=TEXTS, k=st.integers(1, 9), where=WHERES, candidates=st.integers(1, 6))
+    def rerank(self, text: str, k: int, where: Any, candidates: int) -> None:
+        matches = self.collection.search(text, k, where=where, rerank=candidates)
+        assert found(matches) == self.oracle.search(text, where, by_words=candidates)[:k]
+
+    @rule(text=TEXTS, radius=st.integers(0, 16), where=WHERES)
+    def within(self, text: str, radius: int, where: Any) -> None:
+        code = self.oracle.hasher.transform([text])[0]
+        matches = self.collection.within(code, radius, where=where)
+        expected = [hit for hit in self.oracle.search(code, where) if hit[1] <= radius]
+        assert found(matches) == expected
+        assert matches.known_words is None
+
+    @rule(radius=st.integers(0, 4), text=TEXTS)
+    def duplicates(self, radius: int, text: str) -> None:
+        assert self.collection.duplicates(radius) == self.oracle.duplicates(radius)
+        assert self.collection.is_duplicate(text, radius) == self.oracle.is_duplicate(text, radius)
+
+    @rule(number=st.integers(0, 1))
+    def rehash(self, number: int) -> None:
+        self.collection.rehash(self.hashers[number])
+        self.oracle.hasher = self.hashers[number]
+
+    @rule()
+    def reopen(self) -> None:
+        self.collection = self.engine.reopen(self.collection)
+
+    @rule()
+    def crash(self) -> None:
+        self.collection = self.engine.crash(self.collection)
+
+    @rule(id_=IDS)
+    def get(self, id_: Id) -> None:
+        assert self.collection.get(id_) == self.oracle.documents.get(id_)
+        assert (id_ in self.collection) == (id_ in self.oracle.documents)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        assert len(self.collection) == len(self.oracle.documents)
+        assert list(self.collection) == list(self.oracle.documents.values())
+
+    def teardown(self) -> None:
+        if hasattr(self, "collection"):
+            self.collection.check()
+
+
+def test_random_histories(engine: Any, hasher: Hasher, other_hasher: Hasher) -> None:
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        lambda: Histories(engine, [hasher, other_hasher]),
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_a_filtered_search_returns_k_where_k_exist(engine: Any, hasher: Hasher) -> None:
+    """The allowed ones are the furthest: a filter after the cut would find none of them."""
+    collection = engine.create(hasher)
+    texts = ["star"] * 50 + ["bread butter"] * 5
+    collection.add(
+        {"id": i, "text": text, "metadata": {"topic": "sky" if i < 50 else "kitchen"}}
+        for i, text in enumerate(texts)
+    )
+    matches = collection.search("star", 5, where={"topic": "kitchen"})
+    assert matches.ids == [50, 51, 52, 53, 54]
+    assert collection.search("star", 5).ids == [0, 1, 2, 3, 4]
+
+
+def test_an_upsert_keeps_its_place_among_ties(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": name, "text": "star"} for name in "abc")
+    collection.upsert([{"id": "a", "text": "bread"}])
+    collection.upsert([{"id": "a", "text": "star"}, {"id": "d", "text": "star"}])
+    assert collection.search("star").ids == ["a", "b", "c", "d"]
+
+
+def test_a_deleted_id_that_comes_back_is_new(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": name, "text": "star"} for name in "abc")
+    assert collection.delete(["c", "a", "nobody"]) == 2
+    collection.add([{"id": "a", "text": "star"}])
+    assert collection.search("star").ids == ["b", "a"]
+
+
+def test_top_10_is_a_prefix_of_top_100(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    rng = np.random.default_rng(0)
+    words = "star planet moon bread butter oven".split()
+    collection.add({"id": i, "text": " ".join(rng.choice(words, 2))} for i in range(200))
+    all_of_them = found(collection.search("moon bread", 100))
+    assert len(all_of_them) == 100
+    assert found(collection.search("moon bread", 10)) == all_of_them[:10]
+
+
+def test_many_batches_and_a_generator(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    n = 2500
+    assert (
+        collection.add({"id": i, "text": "star" if i % 3 else "moon bread"} for i in range(n)) == n
+    )
+    assert len(collection) == n
+    expected = [i for i in range(n) if i % 3]
+    assert collection.within("star", 0).ids[: len(expected)] == expected
+
+
+def test_a_duplicate_id_leaves_the_batch_out_and_the_earlier_ones_in(
+    engine: Any, hasher: Hasher
+) -> None:
+    collection = engine.create(hasher)
+    documents = [{"id": i, "text": "star"} for i in range(2000)] + [{"id": 7, "text": "moon"}]
+    with pytest.raises(DuplicateIdError, match="the id 7 is in the collection already"):
+        collection.add(documents)
+    assert [document.id for document in collection] == list(range(1024))
+    assert collection.get(7).text == "star"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            {"id": 1.5, "text": "a"},
+            "the id of document 0 must be a string or an integer, got float",
+        ),
+        (
+            {"id": True, "text": "a"},
+            "the id of document 0 must be a string or an integer, got bool",
+        ),
+        ({"id": 2**63, "text": "a"}, "the id of document 0 must fit into 64 bits"),
+        ({"id": "\ud800", "text": "a"}, "the id of document 0 must be Unicode"),
+        ({"id": 1}, "document 0 has no 'text'"),
+        ({"text": "a"}, "document 0 has no 'id'"),
+        ({"id": 1, "text": None}, "the text of document 1 must be a string, got None"),
+        ({"id": 1, "text": "a", "year": 1}, "document 0 has the field 'year'"),
+        ({"id": 1, "text": "a", "metadata": [1]}, "the metadata of document 1 must be a dict"),
+        (
+            {"id": 1, "text": "a", "metadata": {"y": float("nan")}},
+            "metadata field 'y' of document 1",
+        ),
+        ({"id": 1, "text": "a", "metadata": {"y": [{1, 2}]}}, "metadata field 'y' of document 1"),
+        ({"id": 1, "text": "a", "metadata": {"y": 2**64}}, "metadata field 'y' .* 64 bits"),
+        ({"id": 1, "text": "a", "metadata": {3: 1}}, "metadata field 3 of document 1"),
+        ("a", "document 0 must be a Document or a dict"),
+    ],
+)
+def test_what_is_no_document_is_named(
+    engine: Any, hasher: Hasher, document: Any, message: str
+) -> None:
+    collection = engine.create(hasher)
+    with pytest.raises((TypeError, ValueError), match=message):
+        collection.add([document])
+    assert len(collection) == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"year": {"=>": 1}}, "field 'year' has the operator '=>'"),
+        ({"year": {}}, "field 'year' has no operator"),
+        ({"year": {"<": None}}, "field 'year': < takes a number or a string, got None"),
+        ({"year": {"<": True}}, "field 'year': < takes a number or a string, got True"),
+        ({"year": [[1]]}, "field 'year' must be compared with"),
+        ({"year": float("inf")}, "field 'year' must be a finite number"),
+        ({"year": 2**70}, "field 'year' must fit into 64 bits"),
+        ({3: 1}, "the name of a field must be a string, got 3"),
+        ("year = 1", "where must be a dict"),
+    ],
+)
+def test_what_is_no_filter_is_named(engine: Any, hasher: Hasher, where: Any, message: str) -> None:
+    collection = engine.create(hasher)
+    with pytest.raises((TypeError, ValueError), match=message):
+        collection.search("star", where=where)
+
+
+VALUES = [
+    *(None, True, False, 0, 1, -0.0, 1.0, 0.5, 2, 2**53, 2**53 + 1, float(2**53), -(2**63)),
+    *("", "0", "1", "a", "A", "b", "é", "\U0001f600", "true", [], [1], ["a"], {"a": 1}),
+]
+SCALAR_VALUES = [value for value in VALUES if not isinstance(value, list | dict)]
+ALL_WHERES = [
+    *({"f": value} for value in SCALAR_VALUES),
+    *({"f": list(pair)} for pair in itertools.combinations(SCALAR_VALUES, 2)),
+    {"f": []},
+    *({"f": {"!=": value}} for value in SCALAR_VALUES),
+    *(
+        {"f": {operator: value}}
+        for operator in ("<", "<=", ">", ">=")
+        for value in SCALAR_VALUES
+        if value is not None and not isinstance(value, bool)
+    ),
+    {"f": {">=": 0, "<": 2, "!=": 1}},
+    {"f": {">": 0}, "g": 1},
+    {"f": None, "g": [0, None]},
+]
+
+
+def test_every_filter_over_every_kind_of_value(engine: Any, hasher: Hasher) -> None:
+    collection, oracle = engine.create(hasher), Oracle(hasher)
+    documents = [
+        {"id": i, "text": "star", "metadata": {"f": value, "g": i % 2}}
+        for i, value in enumerate(VALUES)
+    ]
+    documents.append({"id": "without", "text": "star", "metadata": {}})
+    collection.add(documents)
+    oracle.write(documents)
+    for where in ALL_WHERES:
+        assert found(collection.within("star", 0, where=where)) == oracle.search("star", where), (
+            where
+        )
+
+
+def test_a_filter_is_asked_anew_when_documents_change(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star", "metadata": {"n": i % 2}} for i in range(6))
+    assert collection.search("star", where={"n": 1}).ids == [1, 3, 5]
+    collection.upsert([{"id": 0, "text": "star", "metadata": {"n": 1}}, {"id": 3, "text": "star"}])
+    collection.add([{"id": 6, "text": "star", "metadata": {"n": 1}}])
+    assert collection.search("star", where={"n": 1}).ids == [0, 1, 5, 6]
+    assert collection.search("star", where={"n": None}).ids == [3]
+
+
+def test_filters_never_become_sql(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    evil = "x'; DROP TABLE documents; --"
+    collection.add(
+        [{"id": evil, "text": evil, "metadata": {evil: evil}}, {"id": 1, "text": "star"}]
+    )
+    assert collection.search("star", where={evil: evil}).ids == [evil]
+    assert collection.search("star", where={evil: {">=": evil}}).ids == [evil]
+    assert collection.delete([evil]) == 1
+    assert [document.id for document in collection] == [1]
+
+
+def test_many_values_of_one_field(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star", "metadata": {"n": i}} for i in range(3000))
+    wanted = list(range(0, 3000, 2))
+    assert collection.within("star", 0, where={"n": wanted}).ids == wanted
+
+
+@pytest.mark.parametrize(
+    "query",
+    [np.zeros(3, dtype=np.uint8), np.zeros((2, 1), dtype=np.uint8), np.zeros(8, bool), 3, b"x"],
+)
+def test_what_is_no_query_is_named(engine: Any, hasher: Hasher, query: Any) -> None:
+    collection = engine.create(hasher)
+    with pytest.raises(TypeError, match=r"query must be a text or one packed code, .* \(1,\), got"):
+        collection.search(query)
+
+
+def test_arguments_are_checked(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    with pytest.raises(ValueError, match="k must be an integer of 1 or more, got 0"):
+        collection.search("star", 0)
+    with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):
+        collection.within("star", -1)
+    with pytest.raises(ValueError, match="rerank compares words"):
+        collection.search(hasher.transform(["star"])[0], rerank=True)
+    with pytest.raises(TypeError, match="ids must be a list of ids, got 'abc'"):
+        collection.delete("abc")
+
+
+def test_export_has_everything(engine: Any, hasher: Hasher, tmp_path: Path) -> None:
+    collection = engine.create(hasher)
+    documents = [
+        {"id": 1, "text": "star\n\u2028", "metadata": {"tags": ["a", None], "é": 1.5}},
+        {"id": "1", "text": "", "metadata": {}},
+    ]
+    collection.add(documents)
+    assert collection.export(tmp_path / "out.jsonl") == 2
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line) for line in lines if line] == documents
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_stats_count(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star"} for i in range(10))
+    collection.delete([3])
+    stats = collection.stats()
+    assert (stats["documents"], stats["bits"], stats["method"]) == (9, 8, "LSH")
+    assert stats["model"] == hasher.fingerprint()
+    json.dumps(stats)

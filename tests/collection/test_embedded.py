@@ -1,0 +1,691 @@
+"""The collection in a folder: what it survives, whom it refuses, what others see of it meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from boltzhash import LSH, Hasher
+from boltzhash.collection import Collection, embedded, snapshot
+from boltzhash.collection.codes_file import CODES_FILE
+from boltzhash.collection.database import DATABASE
+from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
+
+TEXTS = [
+    "star planet",
+    "moon orbit",
+    "bread butter",
+    "oven flour sugar",
+    "ship sail",
+    "nobody knows",
+]
+
+
+def documents(n: int, start: int = 0) -> Iterator[dict[str, Any]]:
+    for i in range(start, start + n):
+        yield {"id": i, "text": TEXTS[i % 6], "metadata": {"parity": i % 2, "name": f"n{i}"}}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "collection"
+
+
+@pytest.fixture
+def filled(path: Path, long_hasher: LSH) -> Path:
+    with Collection.create(path, long_hasher) as collection:
+        collection.add(documents(100))
+        collection._snapshot.write()
+    return path
+
+
+def answers(collection: Collection) -> list[Any]:
+    """Much of what a collection can be asked."""
+    return [
+        list(collection),
+        collection.search("moon orbit", 30).ids,
+        collection.search("moon orbit", 30, where={"parity": 1}).ids,
+        collection.within("bread star", 20, where={"name": {">=": "n5"}}).ids,
+        collection.duplicates(2),
+    ]
+
+
+def answers_of(path: Path) -> list[Any]:
+    with Collection.open(path) as collection:
+        return answers(collection)
+
+
+def in_a_process(
+    program: str, *arguments: object, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        **options,
+    )
+
+
+# Who may open what
+
+
+@pytest.mark.parametrize("kind", ["nothing", "folder", "file", "other sqlite", "rubbish"])
+def test_what_is_no_collection_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "it"
+    if kind == "file":
+        path.write_text("x")
+    elif kind != "nothing":
+        path.mkdir()
+    if kind == "rubbish":
+        (path / DATABASE).write_bytes(b"rubbish" * 1000)
+    if kind == "other sqlite":
+        with contextlib.closing(sqlite3.connect(path / DATABASE)) as connection:
+            connection.execute("CREATE TABLE t (x)")
+    with pytest.raises(CollectionError, match=str(path)):
+        Collection.open(path)
+
+
+def test_creating_never_overwrites(filled: Path, tmp_path: Path, hasher: LSH) -> None:
+    before = answers_of(filled)
+    with pytest.raises(FileExistsError, match="is a collection already"):
+        Collection.create(filled, hasher)
+    assert answers_of(filled) == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    with pytest.raises(FileExistsError, match="mine"):
+        Collection.create(tmp_path / "mine", hasher)
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["file"]
+
+
+def test_a_hasher_without_words_is_refused(path: Path) -> None:
+    hasher = LSH(8).fit(sparse.csr_matrix(np.eye(4)))
+    with pytest.raises(ValueError, match="was fitted on a matrix and knows no words"):
+        Collection.create(path, hasher)
+    assert not path.exists()
+
+
+def test_the_wrong_model_is_refused(filled: Path, long_hasher: LSH, hasher: LSH) -> None:
+    with pytest.raises(CollectionError, match="was made by another model"):
+        Collection.open(filled, hasher)
+    Collection.open(filled, long_hasher).close()
+
+
+def test_a_model_put_in_by_hand_is_refused(filled: Path, hasher: LSH) -> None:
+    (folder,) = (filled / "models").iterdir()
+    shutil.rmtree(folder)
+    hasher.save(folder)
+    with pytest.raises(CollectionError, match="is not the model that made the codes"):
+        Collection.open(filled)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocabulary.json"])
+def test_a_damaged_model_is_named(filled: Path, name: str) -> None:
+    (folder,) = (filled / "models").iterdir()
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(CollectionError, match=f"the model of {filled} is damaged: .*{folder.name}"):
+        Collection.open(filled)
+
+
+def test_a_newer_format_is_refused(filled: Path) -> None:
+    with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(CollectionError, match="has format version 2; this boltzhash reads up to 1"):
+        Collection.open(filled)
+
+
+FORMAT_0 = """
+CREATE TABLE documents (
+    place INTEGER PRIMARY KEY AUTOINCREMENT, id NOT NULL UNIQUE, text TEXT NOT NULL,
+    metadata TEXT NOT NULL, code BLOB NOT NULL, known INTEGER NOT NULL
+);
+CREATE TABLE model (model TEXT NOT NULL, n_bits INTEGER NOT NULL);
+PRAGMA application_id = 0x626F6C74;
+PRAGMA user_version = 0;
+"""
+
+
+def write_format_0(path: Path, hasher: Hasher, n: int) -> None:
+    path.mkdir()
+    hasher.save(path / "models" / hasher.fingerprint()[:16])
+    codes = hasher.transform([d["text"] for d in documents(n)])
+    known = hasher.known_word_counts([d["text"] for d in documents(n)]) > 0
+    with contextlib.closing(sqlite3.connect(path / DATABASE)) as connection:
+        connection.executescript(FORMAT_0)
+        connection.execute("INSERT INTO model VALUES (?, ?)", (hasher.fingerprint(), hasher.n_bits))
+        for document, code, is_known in zip(documents(n), codes, known, strict=True):
+            metadata = json.dumps(document["metadata"])
+            row = (document["id"], document["text"], metadata, code.tobytes(), int(is_known))
+            connection.execute(
+                "INSERT INTO documents (id, text, metadata, code, known) VALUES (?, ?, ?, ?, ?)",
+                row,
+            )
+        connection.execute("DELETE FROM documents WHERE id IN (3, ?)", (n - 1,))
+        connection.commit()
+
+
+def test_format_0_is_brought_up_to_date(tmp_path: Path, path: Path, long_hasher: LSH) -> None:
+    write_format_0(tmp_path / "old", long_hasher, 50)
+    with Collection.create(path, long_hasher) as new:
+        new.add(documents(50))
+        new.delete([3, 49])
+        expected = answers(new)
+    for _ in range(2):  # upgraded once, then simply opened
+        with Collection.open(tmp_path / "old") as old:
+            assert answers(old) == expected
+            old.check()
+    with Collection.open(tmp_path / "old") as old:
+        old.add(documents(1, start=49))  # the place of the deleted one is not given out again
+        (place,) = old._connection.execute("SELECT max(place) FROM documents").fetchone()
+        assert place == 51
+
+
+def test_an_upgrade_that_fails_leaves_the_old_format(tmp_path: Path, long_hasher: LSH) -> None:
+    write_format_0(tmp_path / "old", long_hasher, 50)
+    with contextlib.closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as connection:
+        connection.execute("UPDATE documents SET metadata = 'no json' WHERE id = 40")
+        connection.commit()
+    with pytest.raises(ValueError, match="Expecting value"):
+        Collection.open(tmp_path / "old")
+    with contextlib.closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM documents").fetchone() == (48,)
+        connection.execute("UPDATE documents SET metadata = '{}' WHERE id = 40")
+        connection.commit()
+    assert len(answers_of(tmp_path / "old")[0]) == 48
+
+
+# Damage
+
+
+def test_a_flipped_byte_is_found_or_does_no_harm(filled: Path, tmp_path: Path) -> None:
+    """Every answer is right or an error, and ``check`` finds whatever could make one wrong."""
+    expected = answers_of(filled)
+    original = (filled / DATABASE).read_bytes()
+    rng = random.Random(0)
+    found = 0
+    for trial in range(150):
+        copy = tmp_path / f"copy-{trial}"
+        shutil.copytree(filled, copy)
+        damaged = bytearray(original)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        (copy / DATABASE).write_bytes(damaged)
+        if trial % 2:
+            (copy / CODES_FILE).unlink()
+        try:
+            with Collection.open(copy) as collection:
+                collection.check()
+                assert answers(collection) == expected
+        except CollectionError as error:
+            assert str(copy) in str(error)  # noqa: PT017  # either way is right, and both are checked
+            found += 1
+        shutil.rmtree(copy)
+    assert found > 30
+
+
+@pytest.mark.parametrize("where", [5, 4096 + 3, 4096 + 800 + 5, -2])
+def test_damaged_codes_are_made_again(
+    filled: Path, where: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the header, the places, the codes, and the flags of known words."""
+    expected = answers_of(filled)
+    content = bytearray((filled / CODES_FILE).read_bytes())
+    content[where] ^= 4
+    (filled / CODES_FILE).write_bytes(content)
+    assert answers_of(filled) == expected
+    assert f"{filled / CODES_FILE} is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("size", [0, 100, 4096, 5000])
+def test_codes_cut_short_are_made_again(filled: Path, size: int) -> None:
+    expected = answers_of(filled)
+    os.truncate(filled / CODES_FILE, size)
+    assert answers_of(filled) == expected
+
+
+def test_codes_of_an_older_generation_are_brought_up_to_date(filled: Path) -> None:
+    with Collection.open(filled) as collection:
+        collection.delete([0, 7, 99])
+        collection.upsert([{"id": 1, "text": "ship sail"}, {"id": 200, "text": "bread butter"}])
+        expected = answers(collection)
+    assert (filled / CODES_FILE).exists()
+    assert answers_of(filled) == expected
+    (filled / CODES_FILE).unlink()
+    assert answers_of(filled) == expected
+
+
+def test_codes_of_a_later_database_are_not_taken_for_those_of_an_older_one(
+    filled: Path, tmp_path: Path
+) -> None:
+    """An old collection.sqlite put back beside a newer codes.map, and written to until it is as far."""
+    with Collection.open(filled) as collection:
+        collection.backup(tmp_path / "backup")
+        for _ in range(5):
+            collection.upsert([{"id": 1, "text": "bread butter"}])
+        collection._snapshot.write()
+    shutil.copy(tmp_path / "backup" / DATABASE, filled / DATABASE)
+    with Collection.open(filled) as collection:
+        for i in range(8):
+            collection.upsert([{"id": 50 + i, "text": "ship sail"}])
+        expected = answers(collection)
+        collection.check()
+    assert answers_of(filled) == expected
+    with Collection.open(filled) as collection:
+        collection.check()
+
+
+# Full disks and read-only files
+
+FILL_THE_DISK = """
+import resource, sys
+from boltzhash.collection import Collection
+collection = Collection.open(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+n = 0
+try:
+    while True:
+        collection.add({"id": f"new-{n + i}", "text": "star planet " * 20} for i in range(10))
+        n += 10
+        print(n, flush=True)
+except OSError as error:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+"""
+
+
+def test_a_full_disk_is_an_error_and_loses_nothing(filled: Path) -> None:
+    size = (filled / DATABASE).stat().st_size
+    done = in_a_process(FILL_THE_DISK, filled, size + 20_000)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("OSError")
+    assert DATABASE in done.stderr
+    acknowledged = int(done.stdout.split()[-1])
+    with Collection.open(filled) as collection:
+        collection.check()
+        ids = [document.id for document in collection]
+        assert ids == [*range(100), *(f"new-{i}" for i in range(acknowledged))]
+        collection.add(documents(1, start=500))
+
+
+READ_ONLY = """
+import os, sys
+from boltzhash.collection import Collection
+if os.geteuid() == 0:
+    os.setuid(65534)
+with Collection.open(sys.argv[1]) as collection:
+    print(collection.search("moon orbit", 3).ids, len(collection))
+    for write in (
+        lambda: collection.add([{"id": "new", "text": "star"}]),
+        lambda: collection.delete([1]),
+    ):
+        try:
+            write()
+        except PermissionError as error:
+            print(error)
+"""
+
+
+def test_a_read_only_collection_can_be_searched_and_not_written(long_hasher: LSH) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "collection"
+        with Collection.create(path, long_hasher) as collection:
+            collection.add(documents(100))
+            expected = collection.search("moon orbit", 3).ids
+        for item in [*path.rglob("*"), path]:
+            item.chmod(0o555 if item.is_dir() else 0o444)
+        before = (path / DATABASE).read_bytes()
+        done = in_a_process(READ_ONLY, path)
+        for item in [path, *path.rglob("*")]:
+            item.chmod(0o755 if item.is_dir() else 0o644)
+        lines = done.stdout.splitlines()
+        assert lines[0] == f"{expected} 100", done.stderr
+        assert len(lines) == 3
+        assert all("the collection cannot be written" in line for line in lines[1:])
+        assert (path / DATABASE).read_bytes() == before
+
+
+# One writer, many readers
+
+
+def test_a_second_writer_waits_and_then_says_so(filled: Path) -> None:
+    with Collection.open(filled) as one, Collection.open(filled, wait=0.2) as other:
+        one._connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(
+            CollectionBusyError, match=r"another process has been writing for 0.2 s"
+        ):
+            other.add(documents(1, start=500))
+        assert other.search("moon orbit", 1).ids == [1]  # reading goes on
+        one._connection.execute("ROLLBACK")
+        other.add(documents(1, start=500))
+
+
+def test_a_second_writer_gets_its_turn(filled: Path) -> None:
+    with Collection.open(filled) as one, Collection.open(filled, wait=30) as other:
+        one._connection.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.3, lambda: one._connection.execute("ROLLBACK"))
+        timer.start()
+        assert other.add(documents(1, start=500)) == 1
+        timer.join()
+
+
+WRITE_BATCHES = """
+import sys
+from boltzhash.collection import Collection
+with Collection.open(sys.argv[1]) as collection:
+    for batch in range(60):
+        collection.upsert(
+            {"id": i if i < 5 else f"{batch}-{i}", "text": "star", "metadata": {"batch": batch}}
+            for i in range(10)
+        )
+"""
+
+
+def test_readers_never_see_half_a_batch(path: Path, long_hasher: LSH) -> None:
+    """Each batch overwrites five documents and adds five, so any mixture would show."""
+    Collection.create(path, long_hasher).close()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    seen = set()
+    with (
+        Collection.open(path) as reader,
+        subprocess.Popen(
+            [sys.executable, "-c", WRITE_BATCHES, str(path)], env=environment
+        ) as writer,
+    ):
+        while writer.poll() is None:
+            found = [d.metadata for d in reader.within("star", 0).documents]
+            iterated = [d.metadata for d in reader]
+            for batches in ([d["batch"] for d in some if d] for some in (found, iterated)):
+                newest = max(batches, default=-1)
+                whole = [b for b in range(newest + 1) for _ in range(5)]
+                assert sorted(batches) == whole + [newest] * (5 if batches else 0)
+            seen.add(len(found))
+        assert writer.returncode == 0
+        assert len(reader.within("star", 0)) == 305
+    assert len(seen) > 2, "the reader saw nothing while the writer wrote"
+
+
+def test_readers_follow_changes_too_many_to_log(path: Path, hasher: LSH) -> None:
+    with Collection.create(path, hasher) as writer, Collection.open(path) as reader:
+        writer.add(documents(12_000))
+        assert len(reader.within("moon orbit", 0, where={"parity": 1})) == 2000
+        assert (path / CODES_FILE).exists()
+        writer.delete(range(11_000))
+        assert writer._database.state().n_changes == 0  # too many: the log starts anew
+        assert answers(reader) == answers(writer)
+        writer.upsert([{"id": 11_500, "text": "star planet"}])
+        assert answers(reader) == answers(writer)
+        reader.check()
+
+
+def test_an_iteration_is_of_one_generation(filled: Path) -> None:
+    with Collection.open(filled) as collection, Collection.open(filled) as other:
+        iteration = iter(collection)
+        seen = [next(iteration).id]
+        other.delete(range(50))
+        collection.add(documents(10, start=1000))
+        seen += [document.id for document in iteration]
+        assert seen == list(range(100))
+        assert len(collection) == 60
+
+
+def test_threads_take_turns(filled: Path) -> None:
+    failures: list[BaseException] = []
+    with Collection.open(filled) as collection:
+
+        def work(number: int) -> None:
+            try:
+                for i in range(10):
+                    collection.add([{"id": f"{number}-{i}", "text": "ship sail"}])
+                    assert f"{number}-{i}" in collection
+                    assert len(collection.search("ship sail", 5)) == 5
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert len(collection) == 140
+
+
+def test_a_closed_collection_says_so(filled: Path) -> None:
+    collection = Collection.open(filled)
+    collection.close()
+    collection.close()
+    with pytest.raises(ValueError, match="is closed"):
+        collection.search("star")
+
+
+# Going over to another model
+
+
+@pytest.fixture
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "BATCH", 16)
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_the_old_codes_serve_until_the_new_are_complete(filled: Path, other_hasher: LSH) -> None:
+    old = answers_of(filled)
+    seen = []
+    with Collection.open(filled) as collection, Collection.open(filled) as reader:
+
+        def look(done: int, total: int) -> None:
+            seen.append((done, total))
+            assert answers(reader) == old
+
+        collection.rehash(other_hasher, on_batch=look)
+        assert seen[:7] == [(min(16 * i, 100), 100) for i in range(1, 8)]
+        assert reader.hasher.fingerprint() == other_hasher.fingerprint()
+        assert answers(reader) == answers(collection) != old
+        reader.check()
+
+
+class Stop(Exception):  # noqa: N818  # nothing went wrong
+    pass
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_an_interrupted_rehash_goes_on(filled: Path, tmp_path: Path, other_hasher: LSH) -> None:
+    """Documents that come, go and change meanwhile are hashed as they are in the end."""
+    old = answers_of(filled)
+    with Collection.open(filled) as other, Collection.open(filled) as collection:
+
+        def disturb(done: int, _: int) -> None:
+            if done == 48:
+                other.upsert([{"id": 5, "text": "ship sail"}, {"id": 90, "text": "ship sail"}])
+                other.delete([6, 91])
+                other.add([{"id": "new", "text": "ship sail"}])
+                raise Stop
+
+        with pytest.raises(Stop):
+            collection.rehash(other_hasher, on_batch=disturb)
+        assert other.stats()["rehash"] == {"model": other_hasher.fingerprint(), "documents": 46}
+        assert answers(other) != old
+        other.check()
+    done = []
+    with Collection.open(filled) as collection:
+        collection.rehash(other_hasher, on_batch=lambda n, _: done.append(n))
+        remaining = list(collection)
+        rehashed = answers(collection)
+        collection.check()
+    assert done[0] == 46 + 16  # not from the beginning
+    with Collection.create(tmp_path / "fresh", other_hasher) as fresh:
+        fresh.add(remaining)
+        assert answers(fresh) == rehashed
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_what_changes_behind_a_rehash_is_hashed_again(
+    filled: Path, tmp_path: Path, other_hasher: LSH
+) -> None:
+    """No interruption: the rehash itself must come back for what it has already passed."""
+    with Collection.open(filled) as other, Collection.open(filled) as collection:
+
+        def disturb(done: int, _: int) -> None:
+            if done == 48:
+                other.upsert([{"id": 5, "text": "ship sail"}])
+                other.delete([6])
+
+        collection.rehash(other_hasher, on_batch=disturb)
+        collection.check()
+        with Collection.create(tmp_path / "fresh", other_hasher) as fresh:
+            fresh.add(collection)
+            assert answers(fresh) == answers(collection)
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_another_rehash_takes_over(filled: Path, other_hasher: LSH, hasher: LSH) -> None:
+    with Collection.open(filled) as one, Collection.open(filled) as other:
+        with pytest.raises(CollectionError, match="another rehash has taken over"):
+            one.rehash(other_hasher, on_batch=lambda *_: other.rehash(hasher))
+        assert one.hasher.fingerprint() == hasher.fingerprint()
+        one.check()
+        one.rehash(other_hasher)
+        names = {path.name for path in (filled / "models").iterdir()}
+        assert names == {h.fingerprint()[:16] for h in (hasher, other_hasher)}
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_writer_notices_that_another_has_rehashed(filled: Path, other_hasher: LSH) -> None:
+    with Collection.open(filled) as one, Collection.open(filled) as other:
+        one.rehash(other_hasher)
+        other.add([{"id": "new", "text": "ship sail"}])
+        code = other_hasher.transform(["ship sail"])[0]
+        assert "new" in other.within(code, 0).ids
+        assert "new" in one.within(code, 0).ids
+
+
+# Adding that goes on
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_an_interrupted_adding_goes_on(path: Path, long_hasher: LSH) -> None:
+    def interrupted() -> Iterator[dict[str, Any]]:
+        yield from documents(40)
+        raise Stop
+
+    with Collection.create(path, long_hasher) as collection:
+        with pytest.raises(Stop):
+            collection.add_resumably(interrupted(), "all of them")
+        unfinished = {"name": "all of them", "done": 32, "last_id": 31}
+        assert collection.unfinished() == unfinished == collection.stats()["unfinished"]
+        with pytest.raises(ValueError, match="number 31 must have the id 31, got 32"):
+            collection.add_resumably(documents(100, start=1), "all of them")
+        with pytest.raises(ValueError, match="number 31 must have the id 31, got no more"):
+            collection.add_resumably(documents(20), "all of them")
+        assert collection.add_resumably(documents(100), "all of them") == 68
+        assert [document.id for document in collection] == list(range(100))
+        assert collection.unfinished() is None
+        with pytest.raises(DuplicateIdError):
+            collection.add_resumably(documents(100), "all of them")
+
+
+# Copies
+
+
+def test_a_backup_is_a_collection(filled: Path, tmp_path: Path, hasher: LSH) -> None:
+    with Collection.open(filled) as collection:
+        collection.delete([4])
+        collection.backup(tmp_path / "backup")
+        expected = answers(collection)
+        with pytest.raises(FileExistsError, match="a backup goes into a new folder"):
+            collection.backup(tmp_path / "backup")
+        collection.delete([5])
+    with Collection.open(tmp_path / "backup") as backup:
+        assert answers(backup) == expected
+        backup.check()
+        backup.add([{"id": 4, "text": "star"}])
+        assert backup.search("star planet", 100).ids[-1] != 4
+        (place,) = backup._connection.execute("SELECT max(place) FROM documents").fetchone()
+        assert place == 101
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_backup_takes_an_unfinished_rehash_along(
+    filled: Path, tmp_path: Path, hasher: LSH
+) -> None:
+    def stop(*_: int) -> None:
+        raise Stop
+
+    with Collection.open(filled) as collection:
+        with pytest.raises(Stop):
+            collection.rehash(hasher, on_batch=stop)
+        collection.backup(tmp_path / "backup")
+    done = []
+    with Collection.open(tmp_path / "backup") as backup:
+        backup.rehash(hasher, on_batch=lambda n, _: done.append(n))
+        backup.check()
+    assert done[0] == 32
+
+
+def test_a_failed_export_leaves_the_old_file(filled: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    target.write_text("old")
+    with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
+        connection.execute("UPDATE documents SET text = 'changed by hand' WHERE id = 60")
+        connection.commit()
+    with Collection.open(filled) as collection, pytest.raises(CollectionError, match="id 60"):
+        collection.export(target)
+    assert target.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["collection", "out.jsonl"]
+
+
+# What it is made of
+
+
+def test_stats_add_up(filled: Path) -> None:
+    with Collection.open(filled) as collection:
+        size = collection.stats()["bytes"]
+    assert size["database"] == (filled / DATABASE).stat().st_size
+    assert size["codes_file"] == (filled / CODES_FILE).stat().st_size == 4096 + 100 * (8 + 8 + 1)
+    parts = size["documents"] + size["codes"] + size["index"]
+    others = 4 * 4096  # the tables of the schema, the state, the log and next_codes
+    assert size["database"] - parts == others
+
+
+def test_codes_file_follows_in_steps(
+    path: Path, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is made anew when much has changed, not with every write."""
+    monkeypatch.setattr(snapshot, "_MANY", 50)
+    made = set()
+    with Collection.create(path, hasher) as collection:
+        for i in range(200):
+            collection.add(documents(1, start=i))
+            if (path / CODES_FILE).exists():
+                made.add(
+                    (path / CODES_FILE).stat().st_ino * 10**6 + (path / CODES_FILE).stat().st_size
+                )
+        assert len(made) == 3
+        collection.check()
+
+
+def test_searching_needs_no_torch(filled: Path) -> None:
+    program = (
+        "import sys\nfrom boltzhash.collection import Collection\n"
+        "with Collection.open(sys.argv[1]) as c: c.search('star', rerank=True)\n"
+        "print('torch' in sys.modules)"
+    )
+    assert in_a_process(program, filled).stdout.strip() == "False"
