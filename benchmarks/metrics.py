@@ -28,7 +28,7 @@ def main() -> None:
     query_labels, labels = (
         np.eye(N_LABELS, dtype=bool)[rng.integers(0, N_LABELS, n)] for n in (N_QUERIES, N_DOCUMENTS)
     )
-    rows = []
+    rows: list[dict[str, float | str | int | None]] = []
     for bits in (8, 64, 128):
         queries, codes = (
             rng.integers(0, 256, (n, bits // 8), dtype=np.uint8) for n in (N_QUERIES, N_DOCUMENTS)

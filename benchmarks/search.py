@@ -23,13 +23,13 @@ from typing import Any
 
 import faiss
 import numpy as np
-from search_report import bars_of, describe_machine, print_bars
 
 from boltzhash import ITQ
 from boltzhash.codes import Codes
 from boltzhash.docstrings import docstring_corpus
 from boltzhash.search import ApproximateIndex, ExactIndex, compiled, kernel_name
 from boltzhash.search.exact import read_only
+from search_report import bars_of, describe_machine, print_bars
 
 RESULTS = Path(__file__).parent / "results"
 THREADS = 2

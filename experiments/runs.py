@@ -86,6 +86,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "quality-unseen": grid(
         "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
     ),
+    "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
     "ingredients": grid("ingredients", WITHOUT, MAIN, [32], range(5))
     + grid(
         "ingredients",

@@ -89,3 +89,14 @@ def test_unit_rows_have_length_one_or_zero() -> None:
     np.testing.assert_allclose(lengths[~empty], 1)
     assert empty.any()
     assert (lengths[empty] == 0).all()
+
+
+def test_words_in_too_few_documents_are_out() -> None:
+    texts = ["red apple", "red train", "red green apple", "blue"]
+    tfidf = TfIdf(language=None, min_df=2, max_df=1.0)
+    assert tfidf.fit_transform(texts).shape == (4, 2)
+    assert tfidf.words_ == ["apple", "red"]
+    with pytest.raises(ValueError, match=r"in fewer than min_df=9"):
+        TfIdf(language=None, min_df=9).fit_transform(texts)
+    with pytest.raises(ValueError, match=r"min_df must be a positive integer, got 0"):
+        TfIdf(min_df=0)

@@ -31,6 +31,8 @@ class TfIdf:
         A regular expression whose matches in the lower-cased text are the tokens; None for
         :func:`tokenize`'s rule.
     max_words : int, default=10_000
+    min_df : int, default=1
+        Number of documents that a word must stand in.
     max_df : float, default=0.5
         Share of the documents above which a word tells nothing.
 
@@ -59,9 +61,11 @@ class TfIdf:
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
         max_words: int = 10_000,
+        min_df: int = 1,
         max_df: float = 0.5,
     ) -> None:
         check_integer("max_words", max_words, 1, "a positive integer")
+        check_integer("min_df", min_df, 1, "a positive integer")
         check_number("max_df", max_df, above=0, at_most=1)
         if isinstance(stop_words, str):
             raise ValueError(
@@ -69,6 +73,7 @@ class TfIdf:
                 "language= chooses a ready list"
             )
         self.max_words = max_words
+        self.min_df = min_df
         self.max_df = max_df
         self._stop_words = _stop_words(language, stop_words)
         self._pattern = compile_pattern(token_pattern)
@@ -93,7 +98,8 @@ class TfIdf:
         frequency = np.bincount(counts.indices, minlength=len(words))
         usable = np.array(
             [
-                df <= max(self.max_df * counts.shape[0], 1) and word not in self._stop_words
+                self.min_df <= df <= max(self.max_df * counts.shape[0], 1)
+                and word not in self._stop_words
                 for word, df in zip(words, frequency, strict=True)
             ],
             dtype=bool,
@@ -108,7 +114,7 @@ class TfIdf:
             raise ValueError(
                 f"no word is left for the vocabulary: of {len(words)} different words in "
                 f"{counts.shape[0]} documents, all are stop words or stand in more than max_df="
-                f"{self.max_df} of them"
+                f"{self.max_df} of them or in fewer than min_df={self.min_df}"
             )
         ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
         columns = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))

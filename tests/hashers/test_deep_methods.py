@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash
 from boltzhash.codes import hamming, unpack
@@ -117,3 +118,15 @@ def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
     assert np.abs(learned).max() > 0
     assert hasher.weights_["parts.prior.weights"].shape == tuple(start.weights.shape)
     assert np.abs(hasher.weights_["parts.prior.weights"]).max() > 0.01  # they started at 0
+
+
+def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str]) -> None:
+    """The vocabulary is that of scikit-learn's vectorizer with the arguments of the published code."""
+    documents = [*texts, "rare words here", "rare a b c"]
+    hasher = RBSH.as_published(16, epochs=1, hidden_units=8, device="cpu").fit(documents)
+    theirs = TfidfVectorizer(min_df=3, max_df=0.9).fit(documents)
+    assert hasher.tfidf_ is not None
+    assert hasher.tfidf_.words_ == sorted(theirs.vocabulary_)
+    np.testing.assert_allclose(
+        hasher.tfidf(documents).toarray(), theirs.transform(documents).toarray(), atol=1e-12
+    )

@@ -35,9 +35,9 @@ class Encoded(NamedTuple):
 class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # sklearn is untyped
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
 
-    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words`` and ``max_df`` are
-    those of :class:`boltzhash.text.TfIdf`; they count when texts are given and not a matrix. A
-    subclass names its own arguments and passes the rest on.
+    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
+    ``max_df`` are those of :class:`boltzhash.text.TfIdf`; they count when texts are given and not a
+    matrix. A subclass names its own arguments and passes the rest on.
     """
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
@@ -55,6 +55,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
         max_words: int = 10_000,
+        min_df: int = 1,
         max_df: float = 0.5,
         random_state: Any = 0,
     ) -> None:
@@ -63,6 +64,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.max_words = max_words
+        self.min_df = min_df
         self.max_df = max_df
         self.random_state = random_state
 
@@ -263,6 +265,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
             stop_words=self.stop_words,
             token_pattern=self.token_pattern,
             max_words=self.max_words,
+            min_df=self.min_df,
             max_df=self.max_df,
         )
         matrix = tfidf.fit_transform(texts)

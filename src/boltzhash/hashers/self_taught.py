@@ -37,7 +37,7 @@ class SelfTaughtHashing(LinearHasher):
         k, the nearest documents that each one is joined with.
     C : float, default=1.0
         Of the support vector machines: the weight of errors against the width of the margin.
-    language, stop_words, token_pattern, max_words, max_df
+    language, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the eigenvectors; they depend on it where the graph falls into parts

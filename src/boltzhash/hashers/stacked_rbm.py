@@ -93,7 +93,7 @@ class StackedRBM(Hasher):
     learning_rate : float, default=0.01
         Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
         cosine.
-    language, stop_words, token_pattern, max_words, max_df
+    language, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.

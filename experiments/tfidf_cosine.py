@@ -1,0 +1,48 @@
+"""Precision of the top 100 by tf-idf cosine, without any hashing: what words alone give.
+
+BOLTZHASH_DATA=... python experiments/tfidf_cosine.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from boltzhash.text import unit_rows
+from corpora import CORPORA, Corpus, Split, corpus
+from results import FOLDER, write
+from run import circumstances
+
+TOP = 100
+BLOCK = 500
+
+
+def precision(data: Corpus, queries: Split) -> float:
+    """Mean over queries of the share of relevant documents among the nearest; ties by row number."""
+    database = unit_rows(data.train.tfidf).T.tocsr()
+    rows = unit_rows(queries.tfidf)
+    shares = []
+    for start in range(0, rows.shape[0], BLOCK):
+        cosines = (rows[start : start + BLOCK] @ database).toarray()
+        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :TOP]
+        wanted = queries.labels[start : start + BLOCK]
+        hits = (data.train.labels[nearest] & wanted[:, None, :]).any(axis=2)
+        shares.append(hits.mean(axis=1))
+    return float(np.concatenate(shares).mean())
+
+
+def main() -> None:
+    for name in CORPORA:
+        data = corpus(name)
+        result = {
+            "corpus": name,
+            "val_precision": precision(data, data.val),
+            "test_precision": precision(data, data.test),
+            "data_sha256": data.sha256,
+            **circumstances(gpu=False),
+        }
+        write(FOLDER / "tfidf-cosine" / f"{name}.json", result)
+        print(name, f"{result['test_precision']:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
