@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/ready
 CHECKED := src tests experiments benchmarks
 
-.PHONY: install demo test lint types tests test-slow test-kernel test-kill bench-search bench-search-small clean
+.PHONY: install demo test lint types tests test-slow test-kernel test-kill bench-search bench-search-small tables experiments-smoke clean
 
 install: $(READY)
 
@@ -47,6 +47,17 @@ bench-search-small: $(READY)
 # Kills writers to a collection at random moments, 2,000 times; about five minutes.
 test-kill: $(READY)
 	$(BIN)/python tests/collection/kill_writers.py --kills 2000
+
+# Tables of the docs from the result files, byte for byte.
+tables: $(READY)
+	$(BIN)/python experiments/tables.py
+
+# The whole path of the experiments, small: runs, result files, a table. Needs BOLTZHASH_DATA.
+experiments-smoke: $(READY)
+	rm -rf build/smoke
+	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu
+	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu | grep -x '0 runs to do'
+	RESULTS=build/smoke $(BIN)/python experiments/tables.py --print smoke
 
 clean:
 	rm -rf .venv build dist src/*.egg-info src/boltzhash/*.so src/boltzhash/search/*.so

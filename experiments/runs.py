@@ -81,6 +81,18 @@ VARIANTS = [
 ]
 
 EXPERIMENTS: dict[str, list[Run]] = {
+    # The whole path in a minute or two: a deep method, a shallow one, one length, few epochs.
+    "smoke": grid(
+        "smoke",
+        [
+            Settings("CorrSH", "CorrSH", {"epochs": 2, "neighbours": 5, "n_components": 2}),
+            Settings("NASH", "NASH", {"epochs": 2}),
+            Settings("ITQ", "ITQ"),
+        ],
+        ["reuters"],
+        [16],
+        [0],
+    ),
     # What a user gets from the defaults, and whether a seed ever collapses.
     "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(10)),
     "quality-unseen": grid(

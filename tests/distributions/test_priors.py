@@ -143,3 +143,11 @@ def test_gradients_of_the_mixture(prior: BernoulliMixturePrior | GaussianMixture
     prior.forward = prior.log_prob  # type: ignore[method-assign, assignment]  # functional_call's entry
     parameters = tuple(p.detach().clone().requires_grad_() for p in prior.parameters())
     assert torch.autograd.gradcheck(value, parameters)
+
+
+@pytest.mark.parametrize("n_bits", [8, 32, 128])
+def test_no_gaussian_component_is_much_cheaper_than_another_at_the_start(n_bits: int) -> None:
+    """Otherwise it takes all documents and the prior stays one Gaussian, as it did from N(0, 1)."""
+    prior = GaussianMixturePrior(20, n_bits, torch.Generator().manual_seed(0))
+    divergences = prior.divergences(Gaussian(torch.zeros(1, n_bits), torch.ones(1, n_bits)))
+    assert (divergences.max() - divergences.min()).item() < 1

@@ -1,0 +1,191 @@
+"""Tables in the docs from result files, and nothing else: ``make tables``.
+
+A page says where a table goes: between ``<!-- table: NAME -->`` and ``<!-- end -->``. Whatever stands
+there is replaced, so that the same results always give the same bytes.
+
+    python experiments/tables.py            # write
+    python experiments/tables.py --check    # say which pages are not what the results give
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from results import read_all
+from runs import DEEP, LENGTHS, MAIN, SHALLOW, VARIANTS, WITHOUT
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Result = dict[str, Any]
+Cell = tuple[str, str, int]  # settings, corpus, bits
+
+INGREDIENTS = {
+    "no-neighbours": "without neighbours (`neighbours=0`)",
+    "no-contrast": "neighbours' words, but no contrast (`contrast=0`)",
+    "no-neighbour-words": "contrast, but not the neighbours' words (`neighbour_share=0`)",
+    "no-groups": "the code read as a whole (`group_bits=None`)",
+    "factorised": "a factorised posterior (`rank=0, n_components=1`)",
+    "words-target": 'each word once as the target (`target="words"`)',
+    "raw-input": "tf-idf as it is (`input_length=None`)",
+    "random-start": "decoder bias at random (`unigram_start=False`)",
+    "rising-kl": "KL weight rising from 0 (`kl_weight=(0, .1), kl_ramp=1`)",
+    "published-noise": "decoder noise as published (`decoder_noise=(1, .9)`)",
+}
+
+
+def cells(results: Iterable[Result], protocol: str = "label-free") -> dict[Cell, list[float]]:
+    """Test precision of every seed, by settings, corpus and length."""
+    found: dict[Cell, list[float]] = {}
+    for result in results:
+        if protocol in result["precision"]:
+            key = (result["settings"], result["corpus"], result["bits"])
+            found.setdefault(key, []).append(result["precision"][protocol])
+    return found
+
+
+def spread(values: list[float] | None) -> str:
+    """Mean (lowest–highest) without leading zeros; empty where nothing was run.
+
+    >>> spread([0.5, 0.6]), spread([0.25]), spread(None)
+    ('.550 (.500–.600)', '.250', '')
+    """
+    if not values:
+        return ""
+    mean = _short(statistics.mean(values))
+    return mean if len(values) == 1 else f"{mean} ({_short(min(values))}–{_short(max(values))})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def quality() -> str:
+    """The defaults at every length."""
+    found = cells(read_all("quality") + read_all("quality-unseen"))
+    corpora = [c for c in (*MAIN, "debian") if any(key[1] == c for key in found)]
+    rows = [[c, *(spread(found.get(("CorrSH", c, bits))) for bits in LENGTHS)] for c in corpora]
+    return markdown(["corpus", *map(str, LENGTHS)], rows)
+
+
+def quality_against() -> str:
+    """The defaults beside latent semantic analysis with ITQ, and tf-idf cosine without codes."""
+    found = cells(read_all("quality") + read_all("quality-unseen") + read_all("baselines"))
+    plain = {result["corpus"]: result["test_precision"] for result in read_all("tfidf-cosine")}
+    rows = []
+    for corpus in (*MAIN, "debian"):
+        for settings, name in (("CorrSH", "**CorrSH**"), ("ITQ", "LSA + ITQ")):
+            values = [found.get((settings, corpus, bits)) for bits in LENGTHS]
+            rows.append(
+                [corpus, name, *(_short(statistics.mean(v)) if v else "" for v in values), ""]
+            )
+        if corpus in plain:
+            rows.append([corpus, "tf-idf cosine", *[""] * len(LENGTHS), _short(plain[corpus])])
+    return markdown(["corpus", "", *map(str, LENGTHS), "no code"], rows)
+
+
+def ingredients() -> str:
+    """What precision becomes when one ingredient of the defaults is taken away or put differently."""
+    found = cells(read_all("ingredients"))
+    whole = cells(read_all("quality"))
+    rows = []
+    for bits in (32, 8, 128):
+        defaults = {c: whole.get(("CorrSH", c, bits), [])[:5] for c in MAIN}
+        if any(defaults.values()):
+            rows.append([str(bits), "**the defaults**", *(spread(defaults[c]) for c in MAIN)])
+        for name in INGREDIENTS:
+            values = [found.get((name, c, bits)) for c in MAIN]
+            if any(values):
+                rows.append([str(bits), INGREDIENTS[name], *(spread(v) for v in values)])
+    return markdown(["bits", "", *MAIN], rows)
+
+
+def methods() -> str:
+    """Every method at 32 bits with its own defaults."""
+    found = cells(read_all("methods") + read_all("quality"))
+    names = ["CorrSH", "CorrSH-published", *DEEP, *SHALLOW]
+    rows = [[name, *(spread(found.get((name, c, 32))) for c in MAIN)] for name in names]
+    return markdown(["method", *MAIN], rows)
+
+
+def variants() -> str:
+    """CorrSH with the parts of other methods, at 32 bits."""
+    found = cells(read_all("methods") + read_all("quality"))
+    names = ["CorrSH", *(settings.name for settings in VARIANTS)]
+    rows = [[name, *(spread(found.get((name, c, 32))) for c in MAIN)] for name in names]
+    return markdown(["settings", *MAIN], rows)
+
+
+def smoke() -> str:
+    """What the small trial gave, under the three protocols."""
+    results = read_all("smoke")
+    kinds = ("published", "validation", "label-free")
+    rows = [
+        [r["settings"], r["corpus"], str(r["bits"]), *(_short(r["precision"][k]) for k in kinds)]
+        for r in results
+    ]
+    return markdown(["settings", "corpus", "bits", *kinds], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "smoke": smoke,
+    "quality": quality,
+    "quality-against": quality_against,
+    "ingredients": ingredients,
+    "methods": methods,
+    "variants": variants,
+}
+
+
+def filled(page: str) -> str:
+    """The page with every table made anew."""
+
+    def fill(match: re.Match[str]) -> str:
+        if match[2] not in TABLES:
+            raise SystemExit(f"no table is called {match[2]!r}: one of {', '.join(TABLES)}")
+        return f"{match[1]}{TABLES[match[2]]()}{match[3]}"
+
+    return BLOCK.sub(fill, page)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where they differ"
+    )
+    parser.add_argument("--print", choices=TABLES, help="only print this table")
+    options = parser.parse_args()
+    if options.print:
+        print(TABLES[options.print](), end="")
+        return
+    assert {s.name for s in WITHOUT} <= set(INGREDIENTS)
+    stale = []
+    for path in PAGES:
+        before = path.read_text()
+        after = filled(before)
+        if after != before:
+            stale.append(str(path.relative_to(ROOT)))
+            if not options.check:
+                path.write_text(after)
+    if options.check and stale:
+        raise SystemExit(f"not what the results give, run `make tables`: {', '.join(stale)}")
+    print(
+        f"{len(PAGES)} pages, {len(stale)} changed"
+        if stale
+        else f"{len(PAGES)} pages, as they were"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The experiments' own code: runs, result files, measures on a device, tables of the docs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from boltzhash.codes import pack
+from boltzhash.metrics import expected_precision
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.fixture
+def experiments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+@pytest.mark.usefixtures("experiments")
+def test_every_run_has_a_file_of_its_own_and_settings_that_exist() -> None:
+    runs, run = module("runs"), module("run")
+    all_runs = [one for several in runs.EXPERIMENTS.values() for one in several]
+    assert len({one.path for one in all_runs}) == len(all_runs)
+    for one in {r.settings.name + r.settings.method: r for r in all_runs}.values():
+        hasher = run.make(one, "cpu")
+        assert hasher.n_bits == one.bits
+        assert {k: hasher.get_params()[k] for k in one.settings.arguments} == one.settings.arguments
+
+
+@pytest.mark.usefixtures("experiments")
+@pytest.mark.parametrize("n_bits", [8, 32])
+def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
+    evaluation = module("evaluation")
+    rng = np.random.default_rng(n_bits)
+    queries, codes = rng.random((20, n_bits)) < 0.5, rng.random((300, n_bits)) < 0.5
+    query_labels, labels = rng.random((20, 5)) < 0.3, rng.random((300, 5)) < 0.3
+    relevant = (query_labels.astype(int) @ labels.T.astype(int)) > 0
+    found = evaluation.expected_precision_on_device(
+        *map(torch.from_numpy, (queries, codes, relevant))
+    )
+    expected = expected_precision(pack(queries), pack(codes), query_labels, labels, k=100).mean()
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.usefixtures("experiments")
+def test_protocols_choose_epochs_by_what_they_say() -> None:
+    protocols = module("run").protocols
+    epochs = [(1, 0.5, 0.4), (2, 0.7, 0.5), (3, 0.6, 0.8), (4, 0.6, 0.3)]
+    assert protocols(0.3, epochs) == {"published": 0.8, "validation": 0.5, "label-free": 0.3}
+    assert set(protocols(0.2, []).values()) == {0.2}
+
+
+@pytest.mark.usefixtures("experiments")
+def test_results_of_another_format_or_damaged_ones_are_refused_and_kept(tmp_path: Path) -> None:
+    results = module("results")
+    path = tmp_path / "one.json"
+    results.write(path, {"value": 1})
+    assert results.read(path)["value"] == 1
+    assert list(tmp_path.iterdir()) == [path]  # nothing half-written beside it
+    for text, message in (
+        (json.dumps({"format": 1}), "format 1, this code reads"),
+        (json.dumps({"value": 2}), "format None"),
+        ("[1]", "format None"),
+        ('{"format":', "cannot be read as a result"),
+    ):
+        path.write_text(text)
+        with pytest.raises(SystemExit, match=message):
+            results.read(path)
+        assert path.read_text() == text
+
+
+@pytest.mark.usefixtures("experiments")
+def test_unknown_names_and_missing_data_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpora = module("corpora")
+    with pytest.raises(SystemExit, match="unknown corpus 'brown'"):
+        corpora.corpus("brown")
+    monkeypatch.delenv("BOLTZHASH_DATA", raising=False)
+    with pytest.raises(SystemExit, match="set BOLTZHASH_DATA"):
+        corpora.corpus("reuters")
+
+
+def test_tables_in_the_docs_are_what_the_results_give() -> None:
+    command = [sys.executable, str(EXPERIMENTS / "tables.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("experiments")
+def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
+    with pytest.raises(SystemExit, match="no table is called 'nothing'"):
+        module("tables").filled("<!-- table: nothing -->\n<!-- end -->")
