@@ -281,7 +281,7 @@ def run(small: bool) -> dict[str, Any]:
         "paths": compare_paths(1_000_000, 3),
         "curves": cost_curves(largest, 3),
         "memory": [memory_of_search(n) for n in (largest // 10, largest)],
-        "approximate": approximate(largest, 3),
+        "approximate": approximate(largest, rounds),
     }
 
 

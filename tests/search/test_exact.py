@@ -182,7 +182,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     codes = random_codes(rng, 300_000, 64, 200)
     index = ExactIndex(codes)
     alone = index.search_rows(codes[:3], 50, threads=1)
-    for threads in (2, 7):
+    for threads in (2, 7, 10**9):
         together = index.search_rows(codes[:3], 50, threads=threads)
         np.testing.assert_array_equal(together[0], alone[0])
         np.testing.assert_array_equal(together[1], alone[1])

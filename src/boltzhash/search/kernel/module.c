@@ -7,6 +7,8 @@
 
 #include "kernel.h"
 
+#define MAX_THREADS 256 /* whatever is asked for */
+
 static const struct path *find_path(const char *name) {
     for (size_t i = 0; all_paths[i] != NULL; i++)
         if (strcmp(all_paths[i]->name, name) == 0 && all_paths[i]->runs_here()) return all_paths[i];
@@ -50,7 +52,7 @@ static bool fill(struct request *request, struct buffers *buffers, PyObject *all
                                     .allowed = buffers->allowed.buf};
     request->queries = buffers->queries.buf;
     request->n_queries = (size_t)(buffers->queries.len / n_bytes);
-    request->threads = (size_t)threads;
+    request->threads = (size_t)(threads < MAX_THREADS ? threads : MAX_THREADS);
     request->path = find_path(path);
     return request->path != NULL;
 }
@@ -183,7 +185,8 @@ static PyObject *py_read(PyObject *self, PyObject *args) {
     (void)self;
     if (!PyArg_ParseTuple(args, "y*n", &buffer, &threads)) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    sum = read_all(buffer.buf, (size_t)buffer.len, threads > 0 ? (size_t)threads : 1);
+    sum = read_all(buffer.buf, (size_t)buffer.len,
+                   threads < 1 ? 1 : threads < MAX_THREADS ? (size_t)threads : MAX_THREADS);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&buffer);
     return PyLong_FromUnsignedLongLong(sum);
