@@ -94,6 +94,7 @@ def measure(path: Path, n: int, n_bits: int) -> dict[str, Any]:
         "add one document, ms": one_added,
         "duplicates within 2 bits, s": round(groups, 2),
         "peak memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "load average of the last minutes": [round(load, 1) for load in os.getloadavg()],
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "boltzhash": __version__,
     }

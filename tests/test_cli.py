@@ -1411,7 +1411,7 @@ def test_defaults_of_fit_in_the_help_are_those_of_the_model() -> None:
 def test_help_lists_commands_and_exit_codes() -> None:
     shown = succeed("--help")
     for command in commands():
-        assert re.search(rf"^    {command} +\w", shown, re.MULTILINE)
+        assert re.search(rf"^    {command}\s+\w", shown, re.MULTILINE)
     codes = re.findall(r"^  (\d+)  \S", shown.partition("exit codes:\n")[2], re.MULTILINE)
     assert codes == ["0", "2", "3", "4", "5", "130"]
 

@@ -162,7 +162,7 @@ def _add_search(subparsers: Any) -> None:
     collection_commands.add_where(parser)
     _add_fields(parser)
     _add_json(parser)
-    parser.set_defaults(run=commands.search)
+    parser.set_defaults(run=commands.search, usage_error=parser.error)
 
 
 def _add_explain(subparsers: Any) -> None:

@@ -163,7 +163,7 @@ def search(options: argparse.Namespace) -> int:
     if collection_commands.names_collection(options):
         return collection_commands.search(options)
     if options.codes is None:
-        raise ValueError(f"{options.model} is no collection: give a model and its folder of codes")
+        options.usage_error(f"{options.model} is no collection: give a model and a folder of codes")
     if options.where is not None:
         raise ValueError("--where is for a collection: a folder of codes has no metadata")
     if options.rerank and options.corpus is None:

@@ -27,7 +27,8 @@ from boltzhash import LSH
 from boltzhash.collection import Collection, embedded, snapshot
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
-LONGEST_LIFE = 0.06  # seconds
+MOST_MESSAGES = 12  # a child lives for some of them, however slow the machine is,
+LONGEST_DELAY = 0.04  # and then for up to so many seconds
 MOST_DOCUMENTS = 400
 
 Documents = dict[str, dict[str, Any]]
@@ -53,7 +54,7 @@ def kill_often(path: Path, n_kills: int, seed: int) -> dict[str, int]:
     model = hashers[0].fingerprint()
     counts: Counter[str] = Counter(kills=n_kills)
     for number in range(n_kills):
-        operations = killed_child(path, hashers, rng.random(), rng.uniform(0, LONGEST_LIFE))
+        operations = killed_child(path, hashers, rng)
         under_way = None if not operations or operations[-1] == "done" else operations[-1]
         acknowledged = [one for one, then in itertools.pairwise(operations) if then == "done"]
         for operation in acknowledged:
@@ -74,8 +75,9 @@ def kill_often(path: Path, n_kills: int, seed: int) -> dict[str, int]:
     return dict(counts)
 
 
-def killed_child(path: Path, hashers: list[LSH], seed: float, life: float) -> list[Any]:
+def killed_child(path: Path, hashers: list[LSH], rng: random.Random) -> list[Any]:
     """What a child announced and acknowledged before it was killed."""
+    seed = rng.random()
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -86,8 +88,8 @@ def killed_child(path: Path, hashers: list[LSH], seed: float, life: float) -> li
             os._exit(1)
     os.close(send)
     with os.fdopen(receive, "rb") as messages:
-        first = messages.readline()  # its life is counted from its first operation
-        time.sleep(life)
+        first = b"".join(messages.readline() for _ in range(rng.randint(1, MOST_MESSAGES)))
+        time.sleep(rng.uniform(0, LONGEST_DELAY))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         rest = messages.read()

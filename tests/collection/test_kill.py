@@ -20,7 +20,7 @@ def test_kill_minus_9() -> None:
         [sys.executable, str(SCRIPT), "--kills", "100"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
