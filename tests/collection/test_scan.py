@@ -7,14 +7,16 @@ import pytest
 
 from boltzhash.codes import hamming
 from boltzhash.collection import scan
+from boltzhash.search.compiled import kernel_names
 
 
 @pytest.mark.parametrize("n_bits", [8, 16, 32, 40, 64, 128, 1000])
 @pytest.mark.parametrize("share", [None, 0.0, 0.3])
+@pytest.mark.parametrize("path", kernel_names())
 def test_same_rows_in_the_same_order(
-    monkeypatch: pytest.MonkeyPatch, n_bits: int, share: float | None
+    monkeypatch: pytest.MonkeyPatch, n_bits: int, share: float | None, path: str
 ) -> None:
-    monkeypatch.setattr(scan, "_BLOCK", 64)
+    monkeypatch.setenv("BOLTZHASH_KERNEL", path)
     rng = np.random.default_rng(n_bits)
     codes = rng.integers(0, 256, size=(300, n_bits // 8), dtype=np.uint8)
     codes &= rng.integers(0, 256, size=codes.shape, dtype=np.uint8)  # uneven, so that some are near

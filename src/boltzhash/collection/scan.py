@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.search import compiled, uncompiled
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.int32]
 Mask = NDArray[np.bool_]
-
-_BLOCK = 1 << 18  # rows whose distances are counted at once, so that temporaries stay in the cache
 
 
 def top_k(codes: Codes, query: Codes, k: int, allowed: Mask | None) -> tuple[Rows, Distances]:
@@ -22,42 +21,33 @@ def top_k(codes: Codes, query: Codes, k: int, allowed: Mask | None) -> tuple[Row
     >>> rows.tolist(), distances.tolist()
     ([1, 2, 3], [0, 1, 1])
     """
-    distances = _distances(codes, query)
-    counts = np.bincount(distances if allowed is None else distances[allowed])
-    enough = np.flatnonzero(np.cumsum(counts) >= k)
-    last = int(enough[0]) if len(enough) else len(counts)
-    return _nearest(distances, distances <= last, allowed, k)
+    k = min(k, len(codes) if allowed is None else int(np.count_nonzero(allowed)))
+    if k == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    path = compiled.kernel_name()
+    if path == compiled.NONE:
+        everywhere = np.ones(len(codes), dtype=np.bool_) if allowed is None else allowed
+        rows, distances = uncompiled.allowed_top_k(codes, query[None], k, everywhere)
+    else:
+        cores = compiled.usable_cores()
+        rows, distances = compiled.top_k(path, *_buffers(codes, query), k, allowed, cores)
+    return rows[0], distances[0]
 
 
 def within(codes: Codes, query: Codes, radius: int, allowed: Mask | None) -> tuple[Rows, Distances]:
     """All allowed rows at most ``radius`` bits away, in order of (distance, row)."""
-    distances = _distances(codes, query)
-    return _nearest(distances, distances <= radius, allowed, None)
+    radius = min(radius, 8 * codes.shape[1])
+    path = compiled.kernel_name()
+    if path == compiled.NONE:
+        ((rows, distances),) = uncompiled.within(codes, query[None], radius, allowed)
+    else:
+        cores = compiled.usable_cores()
+        ((rows, distances),) = compiled.within(
+            path, *_buffers(codes, query), radius, allowed, cores
+        )
+    return rows, distances
 
 
-def _nearest(
-    distances: NDArray[np.uint16], near: Mask, allowed: Mask | None, k: int | None
-) -> tuple[Rows, Distances]:
-    rows = np.flatnonzero(near if allowed is None else near & allowed)
-    rows = rows[np.argsort(distances[rows], kind="stable")][:k]
-    return rows, distances[rows].astype(np.int32)
-
-
-def _distances(codes: Codes, query: Codes) -> NDArray[np.uint16]:
-    words, sought = _as_words(codes), _as_words(query[None])
-    distances = np.empty(len(codes), dtype=np.uint16)
-    for start in range(0, len(codes), _BLOCK):
-        different = np.bitwise_count(words[start : start + _BLOCK] ^ sought)
-        if different.shape[1] == 1:
-            distances[start : start + _BLOCK] = different[:, 0]
-        else:
-            different.sum(axis=1, dtype=np.uint16, out=distances[start : start + _BLOCK])
-    return distances
-
-
-def _as_words(codes: Codes) -> NDArray[np.unsignedinteger]:
-    """The codes as the widest words that fit: popcounts of 8 bytes at once."""
-    for width in (8, 4, 2):
-        if codes.shape[1] % width == 0:
-            return np.ascontiguousarray(codes).view(f"u{width}")
-    return codes
+def _buffers(codes: Codes, query: Codes) -> tuple[Codes, Codes]:
+    """As the kernel reads them; nothing is copied that already lies in order."""
+    return np.ascontiguousarray(codes), np.ascontiguousarray(query[None])
