@@ -80,6 +80,51 @@ VARIANTS = [
     ),
 ]
 
+# One recipe for all: what CorrSH.as_published has in common with the published codes of the others.
+RECIPE: dict[str, Any] = {
+    "target": "words",
+    "input_length": None,
+    "unigram_start": False,
+    "epochs": 100,
+    "batch_size": 100,
+    "learning_rate": 1e-3,
+    "learning_rate_decay": "steps",
+    "dropout": 0.2,
+    "kl_ramp": 1.0,
+}
+BITS_KL, LATENTS_KL = (0.0, 0.1), (0.0, 1.0)
+AS_PUBLISHED = [
+    PUBLISHED,
+    *(
+        Settings(f"{name}-published", name, {**RECIPE, "kl_weight": kl, **more})
+        for name, kl, more in (
+            ("NASH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
+            ("BMSH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
+            ("Doc2hash", BITS_KL, {}),
+            ("RBSH", BITS_KL, {}),
+            ("VDSH", LATENTS_KL, {}),
+            ("GMSH", LATENTS_KL, {}),
+        )
+    ),
+]
+
+
+def ablation(rank: int, components: int, *, fixed_kl: bool) -> Settings:
+    """CorrSH as published with other v and k, whose KL weight follows them or stays at .1."""
+    kind = "fixed" if fixed_kl else "authors"
+    arguments: dict[str, Any] = {"rank": rank, "n_components": components}
+    if fixed_kl:
+        arguments["kl_weight"] = BITS_KL
+    return Settings(f"v{rank}-k{components}-{kind}", "CorrSH", arguments, as_published=True)
+
+
+RANKS, COMPONENTS = (0, 1, 5, 10), (1, 3, 5, 10)
+ABLATIONS = [
+    ablation(rank, components, fixed_kl=fixed_kl)
+    for fixed_kl in (False, True)
+    for rank, components in (*((v, 10) for v in RANKS), *((10, k) for k in COMPONENTS[:-1]))
+]
+
 EXPERIMENTS: dict[str, list[Run]] = {
     # The whole path in a minute or two: a deep method, a shallow one, one length, few epochs.
     "smoke": grid(
@@ -113,6 +158,31 @@ EXPERIMENTS: dict[str, list[Run]] = {
         MAIN,
         [8, 128],
         range(5),
+    ),
+    # The paper's Tables 1 to 3: every method at every length, with its own defaults and as published.
+    "tables": grid(
+        "tables",
+        [*(Settings(name, name) for name in (*DEEP, *SHALLOW)), *AS_PUBLISHED],
+        MAIN,
+        LENGTHS,
+        range(3),
+    ),
+    # Tables 4 and 5: rank and components, at 64 bits.
+    "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
+    # The claim that the posterior goes with every prior and loss, at every length.
+    "combined": grid("combined", VARIANTS[:2], MAIN, LENGTHS, range(3)),
+    # The appendix: RBSH's preprocessing.
+    "appendix": grid(
+        "appendix",
+        [
+            DEFAULT,
+            PUBLISHED,
+            Settings("RBSH", "RBSH"),
+            Settings("RBSH-published", "RBSH", AS_PUBLISHED[4].arguments),
+        ],
+        ["ng20-rbsh", "tmc-rbsh"],
+        LENGTHS,
+        range(3),
     ),
     # Every method at one length, with its own defaults.
     "methods": grid(

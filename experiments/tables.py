@@ -20,7 +20,7 @@ from results import read_all
 from runs import DEEP, LENGTHS, MAIN, SHALLOW, VARIANTS, WITHOUT
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Result = dict[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from boltzhash.text import unit_rows
-from corpora import CORPORA, Corpus, Split, corpus
+from corpora import Corpus, Split, corpus
 from results import FOLDER, write
 from run import circumstances
 
@@ -31,7 +31,7 @@ def precision(data: Corpus, queries: Split) -> float:
 
 
 def main() -> None:
-    for name in CORPORA:
+    for name in ("ng20", "reuters", "tmc", "debian"):
         data = corpus(name)
         result = {
             "corpus": name,
