@@ -12,19 +12,18 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import paper_tables
+from cells import cells, markdown, short, spread
 from results import read_all
 from runs import DEEP, LENGTHS, MAIN, SHALLOW, VARIANTS, WITHOUT
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-Result = dict[str, Any]
-Cell = tuple[str, str, int]  # settings, corpus, bits
 
 INGREDIENTS = {
     "no-neighbours": "without neighbours (`neighbours=0`)",
@@ -38,37 +37,6 @@ INGREDIENTS = {
     "rising-kl": "KL weight rising from 0 (`kl_weight=(0, .1), kl_ramp=1`)",
     "published-noise": "decoder noise as published (`decoder_noise=(1, .9)`)",
 }
-
-
-def cells(results: Iterable[Result], protocol: str = "label-free") -> dict[Cell, list[float]]:
-    """Test precision of every seed, by settings, corpus and length."""
-    found: dict[Cell, list[float]] = {}
-    for result in results:
-        if protocol in result["precision"]:
-            key = (result["settings"], result["corpus"], result["bits"])
-            found.setdefault(key, []).append(result["precision"][protocol])
-    return found
-
-
-def spread(values: list[float] | None) -> str:
-    """Mean (lowest–highest) without leading zeros; empty where nothing was run.
-
-    >>> spread([0.5, 0.6]), spread([0.25]), spread(None)
-    ('.550 (.500–.600)', '.250', '')
-    """
-    if not values:
-        return ""
-    mean = _short(statistics.mean(values))
-    return mean if len(values) == 1 else f"{mean} ({_short(min(values))}–{_short(max(values))})"
-
-
-def _short(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
-
-
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def quality() -> str:
@@ -88,10 +56,10 @@ def quality_against() -> str:
         for settings, name in (("CorrSH", "**CorrSH**"), ("ITQ", "LSA + ITQ")):
             values = [found.get((settings, corpus, bits)) for bits in LENGTHS]
             rows.append(
-                [corpus, name, *(_short(statistics.mean(v)) if v else "" for v in values), ""]
+                [corpus, name, *(short(statistics.mean(v)) if v else "" for v in values), ""]
             )
         if corpus in plain:
-            rows.append([corpus, "tf-idf cosine", *[""] * len(LENGTHS), _short(plain[corpus])])
+            rows.append([corpus, "tf-idf cosine", *[""] * len(LENGTHS), short(plain[corpus])])
     return markdown(["corpus", "", *map(str, LENGTHS), "no code"], rows)
 
 
@@ -132,7 +100,7 @@ def smoke() -> str:
     results = read_all("smoke")
     kinds = ("published", "validation", "label-free")
     rows = [
-        [r["settings"], r["corpus"], str(r["bits"]), *(_short(r["precision"][k]) for k in kinds)]
+        [r["settings"], r["corpus"], str(r["bits"]), *(short(r["precision"][k]) for k in kinds)]
         for r in results
     ]
     return markdown(["settings", "corpus", "bits", *kinds], rows)
@@ -145,6 +113,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "ingredients": ingredients,
     "methods": methods,
     "variants": variants,
+    **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
+    "protocols": paper_tables.protocols_table,
+    "ablation-rank": partial(paper_tables.ablation_table, "rank"),
+    "ablation-components": partial(paper_tables.ablation_table, "components"),
+    "combined": paper_tables.combined_table,
+    "appendix": paper_tables.appendix_table,
+    "seconds": paper_tables.seconds_table,
 }
 
 
