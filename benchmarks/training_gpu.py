@@ -2,7 +2,7 @@
 
     BOLTZHASH_DATA=... python benchmarks/training_gpu.py
 
-20 Newsgroups, 64 bits, v = k = 10, batches of 100. An epoch is what a longer fit adds, over its number of
+20 Newsgroups, 64 bits, v = k = 10, batches of 100. An epoch is what a longer fit adds over its number of
 epochs, so that preparation and the recording of steps are not in it. The authors' figure was measured by
 others on the same kind of GPU (one H200), with their code repaired so that it starts.
 """
