@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.counting import check_texts
 from boltzhash.errors import ModelError, TrainingError
+from boltzhash.hashers.documents import as_texts, check_enough_to_learn, check_not_negative
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.text import TfIdf
 from boltzhash.threads import in_threads
@@ -110,7 +111,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X)
-            _check_enough_to_learn(matrix)
+            check_enough_to_learn(matrix)
             self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
             self._check_not_collapsed(matrix)
         except BaseException:
@@ -251,9 +252,9 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         return tags
 
     def _fit_documents(self, X: Any) -> sparse.csr_matrix:
-        texts = _as_texts(X)
+        texts = as_texts(X)
         if texts is None:
-            matrix = _check_not_negative(
+            matrix = check_not_negative(
                 validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
             )
             self.tfidf_ = None
@@ -277,7 +278,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
 
     def _raw_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
         check_is_fitted(self)
-        texts = _as_texts(X)
+        texts = as_texts(X)
         if texts is not None:
             remaining = iter(texts)
             for start in itertools.count(step=BLOCK):
@@ -285,7 +286,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
                 if start and not block:
                     return
                 yield block
-        matrix = _check_not_negative(
+        matrix = check_not_negative(
             validate_data(
                 self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
             )
@@ -325,65 +326,3 @@ def _plain(name: str, value: Any) -> Any:
     if value is not None and not isinstance(value, str | int | float):
         raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is no plain data")
     return value
-
-
-def _as_texts(X: Any) -> Iterable[str] | None:
-    """X as texts, or None where it is a matrix. What is neither is texts, whose check names it."""
-    if isinstance(X, str | bytes):
-        raise ValueError(
-            f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
-            "put it into a list"
-        )
-    if sparse.issparse(X) or not isinstance(X, Iterable):
-        return None
-    n_dimensions = getattr(X, "ndim", None)
-    if n_dimensions is not None:
-        kind = getattr(getattr(X, "dtype", None), "kind", "O")
-        return list(X) if n_dimensions == 1 and kind in "OUT" else None
-    remaining = iter(X)
-    first = list(itertools.islice(remaining, 1))
-    if first and _is_row_of_numbers(first[0]) and remaining is not X:
-        return None
-    return itertools.chain(first, remaining)
-
-
-def _is_row_of_numbers(item: Any) -> bool:
-    """Whether the first item of a list makes the list a matrix."""
-    if isinstance(item, str | bytes | dict) or not hasattr(item, "__len__"):
-        return False
-    return not any(isinstance(part, str) for part in item)
-
-
-def _check_not_negative(matrix: Any) -> sparse.csr_matrix:
-    rows = sparse.csr_matrix(matrix)
-    if not rows.has_canonical_format or not rows.data.all():
-        rows = rows.copy()  # what follows works in place, and the matrix may be the user's
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-    if rows.nnz and rows.data.min() < 0:
-        row = int(np.searchsorted(rows.indptr, int(rows.data.argmin()), side="right")) - 1
-        raise ValueError(
-            f"Negative values in data: tf-idf must be 0 or more, got {rows.data.min()} in row {row}"
-        )
-    return rows
-
-
-def _check_enough_to_learn(matrix: sparse.csr_matrix) -> None:
-    n = matrix.shape[0]
-    if n < 2:
-        raise ValueError(f"at least 2 documents are needed to fit, got {n}")
-    if matrix.nnz == 0:
-        raise ValueError(f"none of the {n} documents has a word: there is nothing to learn")
-    if _all_rows_equal(matrix):
-        raise ValueError(
-            f"all {n} documents are the same: at least 2 different ones are needed to fit"
-        )
-
-
-def _all_rows_equal(matrix: sparse.csr_matrix) -> bool:
-    lengths = np.diff(matrix.indptr)
-    if (lengths != lengths[0]).any():
-        return False
-    columns = matrix.indices.reshape(len(lengths), lengths[0])
-    values = matrix.data.reshape(len(lengths), lengths[0])
-    return bool((columns == columns[0]).all() and np.allclose(values, values[0]))
