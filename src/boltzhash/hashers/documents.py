@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+
+from boltzhash.inference import Floats
+
+DocumentRows: TypeAlias = sparse.csr_matrix | Floats  # what a network reads: words, or features
 
 
 def as_texts(X: Any) -> Iterable[str] | None:
@@ -28,6 +33,17 @@ def as_texts(X: Any) -> Iterable[str] | None:
     if first and _is_row_of_numbers(first[0]) and remaining is not X:
         return None
     return itertools.chain(first, remaining)
+
+
+def one_by_one(X: Any) -> Iterable[Any]:
+    """Texts, or the numbers of a matrix's rows: what can be counted."""
+    texts = as_texts(X)
+    return texts if texts is not None else range(X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def words_a_row(matrix: sparse.csr_matrix) -> NDArray[np.int64]:
+    """How many different words each document has."""
+    return np.asarray(np.diff(matrix.indptr), dtype=np.int64)
 
 
 def _is_row_of_numbers(item: Any) -> bool:
