@@ -99,6 +99,12 @@ def feature_blocks(features: Features, documents: Iterable[Any] | None = None) -
             return
 
 
+def check_finite(features: Features) -> None:
+    """Refuse numbers that are not finite, by the row they are in."""
+    for _ in feature_blocks(features):
+        pass
+
+
 def _finite(rows: Floats, start: int) -> Floats:
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):

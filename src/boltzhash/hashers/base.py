@@ -22,6 +22,7 @@ from boltzhash.features import (
     Features,
     FeatureScaling,
     check_features,
+    check_finite,
     check_rows,
     feature_blocks,
 )
@@ -139,6 +140,8 @@ class Hasher(  # type: ignore[call-arg]
         check_n_bits(self.n_bits)
         self._check_params()
         dense = None if features is None else self._features(features)
+        if dense is not None:
+            check_finite(dense)
         before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X)
