@@ -237,7 +237,7 @@ class DeepHasher(Hasher):
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         weights_generator = generator_for(seed, 0)
-        model = self._build(inputs.shape[1], matrix.shape[1], weights_generator)
+        model = self._build(matrix.shape[1], weights_generator, inputs.shape[1])
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
         self.history_ = []
@@ -276,11 +276,14 @@ class DeepHasher(Hasher):
                 shutil.rmtree(checkpoint, ignore_errors=True)
             raise
 
-    def _build(self, n_inputs: int, n_words: int, generator: torch.Generator) -> Autoencoder:
+    def _build(
+        self, n_words: int, generator: torch.Generator, n_inputs: int | None = None
+    ) -> Autoencoder:
+        """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
         from boltzhash.networks import Autoencoder, InferenceNetwork, WordDecoder
 
         encoder = InferenceNetwork(
-            n_inputs, self.hidden_units, self._heads(), self.dropout, generator
+            n_inputs or n_words, self.hidden_units, self._heads(), self.dropout, generator
         )
         decoder = WordDecoder(self.n_bits, n_words, generator)
         return Autoencoder(encoder, decoder, self._parts(generator))
