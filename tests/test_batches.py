@@ -28,6 +28,17 @@ def test_batches_cover_every_row_once_in_order(batch_size: int) -> None:
         np.testing.assert_array_equal(seen, matrix.toarray()[order])
 
 
+def test_features_come_dense_beside_sparse_words() -> None:
+    rng = np.random.default_rng(0)
+    words = sparse.random(10, 6, 0.3, format="csr", random_state=rng, dtype=np.float32)
+    features = rng.standard_normal((10, 4)).astype(np.float32)
+    order = rng.permutation(10)
+    batches = list(minibatches([features, words], 3, order, CPU))
+    assert [len(batch[1].dense(6)) for batch in batches] == [3, 3, 3, 1]  # type: ignore[union-attr]
+    seen = torch.cat([batch[0] for batch in batches])  # type: ignore[misc]
+    np.testing.assert_array_equal(seen.numpy(), features[order])
+
+
 def test_rows_without_words_keep_their_place() -> None:
     matrix = sparse.csr_matrix(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]))
     ((rows,),) = minibatches([matrix], 3, np.array([2, 1, 0]), CPU)
@@ -46,6 +57,14 @@ def test_rows_taken_by_number_are_those_of_the_matrix(dense: bool, density: floa
     np.testing.assert_array_equal(
         rows.take(torch.from_numpy(taken)).numpy(), matrix.toarray().astype(np.float32)[taken]
     )
+
+
+def test_features_on_a_device_are_taken_by_number() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((30, 12)).astype(np.float32)
+    taken = rng.integers(30, size=50)
+    rows = RowsOnDevice(features, CPU).take(torch.from_numpy(taken))
+    np.testing.assert_array_equal(rows.numpy(), features[taken])
 
 
 def test_a_plan_draws_each_document_once_and_one_of_its_neighbours() -> None:

@@ -296,3 +296,31 @@ def test_an_answer_as_json_leaves_out_what_it_has_not() -> None:
             {"rank": 2, "distance": 4, "id": 7},
         ],
     }
+
+
+class FirstNumbers:
+    """Hashes by the signs of a query's features: what a finder needs of a hasher that has some."""
+
+    def __init__(self) -> None:
+        self.tfidf = HASHER.tfidf
+
+    def transform(self, queries: Any = None, *, features: Any = None) -> Codes:
+        assert features is not None, "words were hashed"
+        assert len(queries) == len(features)
+        return pack(np.asarray(features)[:, :8] > 0)
+
+
+@pytest.mark.parametrize("rerank_from", [None, 30])
+def test_queries_with_features_are_found_by_them(rerank_from: int | None) -> None:
+    """The hits of query i are those of the text whose code its features spell."""
+    by_features = Finder(cast(Hasher, FirstNumbers()), CODES, [d.id for d in DOCUMENTS])
+    by_words = Finder(HASHER, CODES, [d.id for d in DOCUMENTS])
+    codes = HASHER.transform(HASHER.tfidf(QUERIES))
+    features = np.unpackbits(codes, axis=1) - 0.5
+    options: dict[str, Any] = {"rerank_from": rerank_from, "corpus": corpus}
+    expected = by_words.find(QUERIES, 10, **options)
+    answers = by_features.find(QUERIES, 10, features=features, **options)
+    assert [answer.hits for answer in answers] == [answer.hits for answer in expected]
+    assert [answer.known_words for answer in answers] == [None] * len(QUERIES)
+    assert not any("mean nothing" in str(answer) for answer in answers)
+    assert answers[0].as_json()["known_words"] is None

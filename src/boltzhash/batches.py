@@ -1,9 +1,9 @@
-"""What a training step sees: rows of documents, sparse on a CPU, dense on a GPU."""
+"""What a training step sees: rows of documents, words sparse on a CPU, all else dense."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from boltzhash.networks import Rows, SparseRows
 
 RowNumbers = NDArray[np.int64]
+Matrix: TypeAlias = sparse.csr_matrix | NDArray[np.float32]  # words sparse, features dense
 Companions = Callable[[np.random.Generator], list[RowNumbers]]
 
 DENSE_SHARE = 0.1  # of a GPU's free memory that a matrix may take when it is kept dense
@@ -48,7 +49,7 @@ class Documents(NamedTuple):
     in the target, so that this is on average the mean of all K, at the price of one.
     """
 
-    inputs: sparse.csr_matrix
+    inputs: Matrix
     targets: sparse.csr_matrix
     companions: Companions | None = None
     neighbours: RowNumbers | None = None
@@ -81,35 +82,42 @@ class Plan(NamedTuple):
 
 
 def minibatches(
-    matrices: list[sparse.csr_matrix], batch_size: int, order: RowNumbers, device: torch.device
+    matrices: list[Matrix], batch_size: int, order: RowNumbers, device: torch.device
 ) -> Iterator[list[Rows]]:
     """The same rows of each matrix, ``batch_size`` at a time, in the given order.
 
-    The rows are put in order once, so a batch is a slice, and on a CPU nothing is ever dense.
+    The rows are put in order once, so a batch is a slice, and on a CPU what is sparse is never dense.
     """
-    shuffled = [matrix[order] for matrix in matrices]
-    on_device = [
-        (torch.from_numpy(m.indices).to(device), torch.from_numpy(m.data).to(device))
-        for m in shuffled
-    ]
+    slices = [_slices(matrix[order], device) for matrix in matrices]
     for start in range(0, len(order), batch_size):
         stop = min(start + batch_size, len(order))
-        batch: list[Rows] = []
-        for matrix, (indices, values) in zip(shuffled, on_device, strict=True):
-            pointers = matrix.indptr[start : stop + 1]
-            first, last = int(pointers[0]), int(pointers[-1])
-            offsets = torch.from_numpy((pointers - first).astype(np.int32)).to(device)
-            rows = SparseRows(indices[first:last], values[first:last], offsets)
-            batch.append(rows if device.type == "cpu" else rows.dense(matrix.shape[1]))
-        yield batch
+        yield [rows_between(start, stop) for rows_between in slices]
+
+
+def _slices(matrix: Matrix, device: torch.device) -> Callable[[int, int], Rows]:
+    """The rows of a matrix from one number to another, on the device."""
+    if isinstance(matrix, np.ndarray):
+        dense = torch.from_numpy(matrix).to(device)
+        return lambda start, stop: dense[start:stop]
+    indices = torch.from_numpy(matrix.indices).to(device)
+    values = torch.from_numpy(matrix.data).to(device)
+
+    def rows_between(start: int, stop: int) -> Rows:
+        pointers = matrix.indptr[start : stop + 1]
+        first, last = int(pointers[0]), int(pointers[-1])
+        offsets = torch.from_numpy((pointers - first).astype(np.int32)).to(device)
+        rows = SparseRows(indices[first:last], values[first:last], offsets)
+        return rows if device.type == "cpu" else rows.dense(matrix.shape[1])
+
+    return rows_between
 
 
 class RowsOnDevice:
-    """A sparse matrix on a GPU whose rows are taken by number, without asking the host.
+    """A matrix on a GPU whose rows are taken by number, without asking the host.
 
-    Where the whole matrix is small for the GPU it lies there dense; otherwise sparse, and the rows that
-    are taken are spread out: as many places a row as the longest has, what is beyond a row's end into a
-    column that is cut off.
+    Features are dense and lie there as they are. Words lie there dense where their whole matrix is
+    small for the GPU; otherwise sparse, and the rows that are taken are spread out: as many places a row
+    as the longest has, what is beyond a row's end into a column that is cut off.
 
     >>> matrix = sparse.csr_matrix([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
     >>> RowsOnDevice(matrix, torch.device("cpu"), dense=False).take(torch.tensor([1, 0]))
@@ -117,16 +125,17 @@ class RowsOnDevice:
             [0., 2., 0.]])
     """
 
-    def __init__(
-        self, matrix: sparse.csr_matrix, device: torch.device, dense: bool | None = None
-    ) -> None:
+    def __init__(self, matrix: Matrix, device: torch.device, dense: bool | None = None) -> None:
         self.n_columns = matrix.shape[1]
+        self._dense: Tensor | None = None
+        if isinstance(matrix, np.ndarray):
+            self._dense = torch.from_numpy(matrix.astype(np.float32, copy=False)).to(device)
+            return
         self._indices = torch.from_numpy(matrix.indices.astype(np.int64)).to(device)
         self._values = torch.from_numpy(matrix.data.astype(np.float32)).to(device)
         self._starts = torch.from_numpy(matrix.indptr.astype(np.int64)).to(device)
         longest = int(np.diff(matrix.indptr).max(initial=0))
         self._places = torch.arange(longest, device=device)
-        self._dense: Tensor | None = None
         if _affordable(matrix.shape, device) if dense is None else dense:
             blocks = torch.split(torch.arange(matrix.shape[0], device=device), 4096)
             self._dense = torch.cat([self.take(block) for block in blocks])

@@ -87,6 +87,7 @@ def _add_fit(subparsers: Any) -> None:
         "interrupted fit keeps its state in MODEL.checkpoint; the same command goes on from there.",
     )
     _add_corpus_arguments(parser)
+    _add_features(parser, "make codes from these vectors, one a document, and speak of its words")
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
     parser.add_argument(
         "--method", default="CorrSH", metavar="NAME", help="see `boltzhash methods` (CorrSH)"
@@ -124,6 +125,7 @@ def _add_encode(subparsers: Any) -> None:
     )
     _add_model(parser)
     _add_corpus_arguments(parser)
+    _add_features(parser, "vectors of the documents, where the model was fitted with some")
     parser.add_argument("-o", "--output", required=True, metavar="CODES", help="folder to write")
     _add_json(parser)
     parser.set_defaults(run=commands.encode)
@@ -143,6 +145,7 @@ def _add_search(subparsers: Any) -> None:
     parser.add_argument(
         "queries", metavar="QUERY", nargs="*", help="text to look for; none: one a line from stdin"
     )
+    _add_features(parser, "vectors of the queries, where the model was fitted with some")
     parser.add_argument("-k", type=int, default=10, help="hits a query (10)")
     parser.add_argument(
         "--corpus", metavar="CORPUS", help="the corpus that was encoded, to show and rerank texts"
@@ -210,6 +213,10 @@ def _add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
         "on standard input",
     )
     _add_fields(parser)
+
+
+def _add_features(parser: argparse.ArgumentParser, meaning: str) -> None:
+    parser.add_argument("--features", metavar="FILE.npy", help=f"{meaning}; rows in their order")
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,8 @@ def fit(options: argparse.Namespace) -> int:
     check_output(output.resolve(), "boltzhash model")
     start = time.monotonic()
     try:
-        hasher.fit((document.text for document in _read(options, "reading")), checkpoint=checkpoint)
+        texts = (document.text for document in _read(options, "reading"))
+        hasher.fit(texts, features=_features(options), checkpoint=checkpoint)
     except KeyboardInterrupt:
         if checkpoint.exists():
             say(f"{checkpoint} keeps what is done; the same command goes on from there")
@@ -43,6 +44,8 @@ def fit(options: argparse.Namespace) -> int:
         "bit_balance": hasher.bit_balance_,
         "seconds": round(time.monotonic() - start, 1),
     }
+    if hasher.feature_scaling_ is not None:
+        report["features"] = len(hasher.feature_scaling_.mean)
     history = getattr(hasher, "history_", None)
     if history:
         last = history[-1]
@@ -51,8 +54,9 @@ def fit(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(report))
         return OK
+    read = f"{report['features']} features, " if "features" in report else ""
     print(
-        f"wrote {output}: {report['method']}, {report['bits']} bits, {report['words']} words, "
+        f"wrote {output}: {report['method']}, {report['bits']} bits, {read}{report['words']} words, "
         f"{report['seconds']} s\n"
         f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
     )
@@ -132,7 +136,7 @@ def encode(options: argparse.Namespace) -> int:
             yield document.text
 
     with write_codes(options.output, n_bits=hasher.n_bits, model=hasher.fingerprint()) as writer:
-        for codes, known_words in hasher.transform_blocks(texts()):
+        for codes, known_words in hasher.transform_blocks(texts(), features=_features(options)):
             writer.append(codes, [ids.popleft() for _ in codes], known_words)
         if writer.n_documents == 0:
             raise ValueError(f"{options.corpus} is empty: there is nothing to encode")
@@ -181,6 +185,7 @@ def search(options: argparse.Namespace) -> int:
     answers = finder.find(
         queries,
         options.k,
+        features=_features(options),
         rerank_from=options.candidates if options.rerank else None,
         corpus=None if options.corpus is None else lambda: _read(options, "reading"),
     )
@@ -214,6 +219,12 @@ def demo(options: argparse.Namespace) -> int:
 
     run_demo(options.queries)
     return OK
+
+
+def _features(options: argparse.Namespace) -> Any:
+    from boltzhash.features import read_features
+
+    return None if options.features is None else read_features(options.features)
 
 
 def _read(options: argparse.Namespace, doing: str) -> Iterator[Any]:

@@ -27,10 +27,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Answer:
-    """The hits of one query; ``known_words`` is 0 where its code means nothing."""
+    """The hits of one query; ``known_words`` is 0 where its code means nothing.
+
+    It is None where the code was made from features and not from words.
+    """
 
     query: str
-    known_words: int
+    known_words: int | None
     hits: list[Found]
 
     def __str__(self) -> str:
@@ -79,11 +82,14 @@ class Finder:
         queries: Sequence[str],
         k: int,
         *,
+        features: Any = None,
         rerank_from: int | None = None,
         corpus: Callable[[], Iterable[Document]] | None = None,
     ) -> list[Answer]:
         """The k best documents of each query.
 
+        Where the model was fitted with features it needs ``features`` of the queries, a row a query;
+        their texts are then only shown, and compared in reranking.
         ``corpus`` gives the encoded documents in their order; it is read once for all queries, and
         only the texts of candidates are kept. With ``rerank_from`` that many nearest codes are
         reordered by tf-idf cosine before the cut at k.
@@ -96,9 +102,12 @@ class Finder:
             raise ValueError("rerank_from compares texts: give the encoded corpus")
         if not queries:
             return []
-        tfidf = self._hasher.tfidf(queries)
-        codes = self._hasher.transform(tfidf)
-        known = self._hasher.known_word_counts(tfidf)
+        by_words = features is None
+        tfidf: Any = self._hasher.tfidf(queries) if by_words or rerank_from is not None else None
+        if by_words:
+            codes, known = self._hasher.transform(tfidf), self._hasher.known_word_counts(tfidf)
+        else:
+            codes, known = self._hasher.transform(queries, features=features), None
         rows, distances = self._index.search_rows(codes, max(k, rerank_from or 0))
         texts = self._texts(set(rows.ravel().tolist()), corpus) if corpus is not None else {}
         answers = []
@@ -115,7 +124,7 @@ class Finder:
                 flag = True if row in self._no_known_word else None
                 found = Found(rank, int(distances[number, place]), self._ids[row], shown, flag)
                 hits.append(found)
-            answers.append(Answer(query, int(known[number]), hits))
+            answers.append(Answer(query, None if known is None else int(known[number]), hits))
         return answers
 
     def _texts(self, rows: set[int], corpus: Callable[[], Iterable[Document]]) -> dict[int, str]:

@@ -44,9 +44,12 @@ class CodesWriter:
         self.write_header()
 
     def append(
-        self, codes: Codes, ids: Sequence[str | int], known_words: NDArray[np.int64]
+        self, codes: Codes, ids: Sequence[str | int], known_words: NDArray[np.int64] | None
     ) -> None:
+        """``known_words`` is None where codes are made from something else than words."""
         check_codes(codes)
+        if known_words is None:
+            known_words = np.ones(len(codes), dtype=np.int64)  # no code is without meaning
         if codes.shape[1] != self._n_bytes or not len(codes) == len(ids) == len(known_words):
             raise ValueError(
                 f"expected codes of {self._n_bytes} bytes with an id and a count each, got "

@@ -1,4 +1,4 @@
-"""What all hashers share: texts or tf-idf in, packed codes out, saved and loaded as a folder."""
+"""What all hashers share: documents in, packed codes out, saved and loaded as a folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.counting import check_texts
 from boltzhash.errors import ModelError, TrainingError
+from boltzhash.features import (
+    Features,
+    FeatureScaling,
+    check_features,
+    check_finite,
+    check_rows,
+    feature_blocks,
+)
+from boltzhash.hashers.documents import (
+    DocumentRows,
+    as_texts,
+    check_enough_to_learn,
+    check_not_negative,
+    one_by_one,
+    words_a_row,
+)
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.text import TfIdf
 from boltzhash.threads import in_threads
@@ -26,13 +42,22 @@ BLOCK = 1024
 
 
 class Encoded(NamedTuple):
-    """Packed codes, and how many different words of each document the model knows."""
+    """Packed codes, and how many different words of each document the model knows.
+
+    None where the codes come from features: they mean something without a word as well.
+    """
 
     codes: Codes
-    known_words: NDArray[np.int64]
+    known_words: NDArray[np.int64] | None
 
 
-class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # sklearn is untyped
+# scikit-learn's wrapping of outputs insists on an X, which features can do without.
+class Hasher(  # type: ignore[call-arg]
+    TransformerMixin,  # type: ignore[misc]  # sklearn is untyped
+    BaseEstimator,  # type: ignore[misc]
+    ABC,
+    auto_wrap_output_keys=None,
+):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
 
     The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
@@ -41,8 +66,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     """
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
+    takes_features: ClassVar[bool] = False
 
     tfidf_: TfIdf | None
+    feature_scaling_: FeatureScaling | None  # None when fitted without features
     n_features_in_: int
     distinct_codes_: int  # of the training documents
     bit_balance_: float
@@ -89,6 +116,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         X: Any,
         y: object = None,
         *,
+        features: Any = None,
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
     ) -> Self:
@@ -99,6 +127,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         X : iterable of str, or matrix of shape (n_documents, n_words)
             Raw texts, or tf-idf (sparse or dense, not negative).
         y : ignored
+        features : float matrix of shape (n_documents, n_columns), optional
+            Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
+            then made from these; the words are what codes should speak of. From then on the model
+            wants features of everything it hashes. For the methods with a word decoder.
         checkpoint : path, optional
             A folder that keeps the state of a long fit. After an interruption, the same call goes on
             from there, to the same codes. It stays when the fit is done: remove it once the model
@@ -109,41 +141,62 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         """
         check_n_bits(self.n_bits)
         self._check_params()
+        dense = None if features is None else self._features(features)
+        if dense is not None:
+            check_finite(dense)
         before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X)
-            _check_enough_to_learn(matrix)
-            self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
-            self._check_not_collapsed(matrix)
+            check_enough_to_learn(matrix)
+            if dense is not None:
+                check_rows(len(dense), matrix.shape[0])
+            self.feature_scaling_ = None
+            folder = Path(checkpoint) if checkpoint is not None else None
+            self._fit_matrix(matrix, dense, folder, on_epoch)
+            self._check_not_collapsed(matrix, dense)
         except BaseException:
             self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
             raise
         return self
 
-    def transform(self, X: Any) -> Codes:
+    def fit_transform(
+        self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
+    ) -> Codes:
+        """:meth:`fit`, then the codes of the same documents."""
+        documents = list(X) if isinstance(X, Iterator) else X  # they are read twice
+        fitted = self.fit(documents, y, features=features, **fitting)
+        return fitted.transform(documents, features=features)
+
+    def transform(self, X: Any = None, *, features: Any = None) -> Codes:
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
 
         A document with no known word gets the code of the empty document; see
-        :meth:`known_word_counts`.
+        :meth:`known_word_counts`. A model fitted with ``features`` makes codes from features, and
+        documents may be left out; where they are given there must be as many.
         """
-        return np.concatenate([encoded.codes for encoded in self.transform_blocks(X)])
+        blocks = self.transform_blocks(X, features=features)
+        return np.concatenate([encoded.codes for encoded in blocks])
 
-    def transform_blocks(self, X: Any) -> Iterator[Encoded]:
+    def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
         """The codes a block of documents at a time: for more than fit into memory.
 
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
-        return in_threads(self._encode, self._raw_blocks(X))
+        return in_threads(self._encode, self._raw_blocks(X, features))
 
-    def _encode(self, block: list[str] | sparse.csr_matrix) -> Encoded:
-        rows = self.tfidf(block) if isinstance(block, list) else block
-        return Encoded(pack(self._bits(rows)), np.diff(rows.indptr).astype(np.int64))
+    def _encode(self, block: list[str] | DocumentRows) -> Encoded:
+        rows = self._as_rows(block)
+        codes = pack(self._bits(rows))
+        return Encoded(codes, None if isinstance(rows, np.ndarray) else words_a_row(rows))
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
-        """How many different words of each document the model knows; 0 flags a meaningless code."""
-        blocks = [np.diff(rows.indptr).astype(np.int64) for rows in self._blocks(X)]
-        return np.concatenate(blocks)
+        """How many different words of each document the model knows.
+
+        0 flags a meaningless code, but where codes come from features.
+        """
+        check_is_fitted(self)
+        return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
 
     def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares."""
@@ -183,6 +236,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
         if self.tfidf_ is not None:
             arrays["tfidf.idf"] = self.tfidf_.idf_
+        if self.feature_scaling_ is not None:
+            arrays.update(self.feature_scaling_.arrays())
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
         return arrays
 
@@ -201,6 +256,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
         hasher = cls(**params)
         hasher.n_features_in_ = int(arrays["n_features"][0])
+        hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
         hasher.tfidf_ = None
         if words is not None:
             idf = arrays["tfidf.idf"]
@@ -224,14 +280,15 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
     def _fit_matrix(
         self,
         matrix: sparse.csr_matrix,
+        features: Features | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Learn from tf-idf rows."""
+        """Learn from tf-idf rows and, where the method takes them, features of the documents."""
 
     @abstractmethod
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
-        """The code of each row of a block."""
+    def _bits(self, rows: DocumentRows) -> Bits:
+        """The code of each row of a block: tf-idf or, in a model fitted with them, features."""
 
     @abstractmethod
     def _arrays(self) -> Arrays:
@@ -253,9 +310,9 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         return tags
 
     def _fit_documents(self, X: Any) -> sparse.csr_matrix:
-        texts = _as_texts(X)
+        texts = as_texts(X)
         if texts is None:
-            matrix = _check_not_negative(
+            matrix = check_not_negative(
                 validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
             )
             self.tfidf_ = None
@@ -273,14 +330,49 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         self.n_features_in_ = len(tfidf.words_)
         return matrix
 
-    def _blocks(self, X: Any) -> Iterator[sparse.csr_matrix]:
-        """Documents as tf-idf, a block at a time, so that memory does not grow; at least one."""
-        for block in self._raw_blocks(X):
-            yield self.tfidf(block) if isinstance(block, list) else block
+    def _blocks(self, X: Any, features: Any = None) -> Iterator[DocumentRows]:
+        """Documents as rows, a block at a time, so that memory does not grow; at least one."""
+        return map(self._as_rows, self._raw_blocks(X, features))
 
-    def _raw_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
+    def _as_rows(self, block: list[str] | DocumentRows) -> DocumentRows:
+        return self.tfidf(block) if isinstance(block, list) else block
+
+    def _raw_blocks(self, X: Any, features: Any) -> Iterator[list[str] | DocumentRows]:
         check_is_fitted(self)
-        texts = _as_texts(X)
+        scaling = self.feature_scaling_
+        if scaling is None and features is None:
+            return self._word_blocks(X)
+        if scaling is None:
+            self._features(features)
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without features and reads words: pass "
+                "documents alone, or fit it with features="
+            )
+        if features is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted with features and makes codes from those, not "
+                f"from words: pass features= (--features on the command line), a matrix with "
+                f"{len(scaling.mean)} columns"
+            )
+        dense = check_features(features, len(scaling.mean))
+        return feature_blocks(dense, None if X is None else one_by_one(X))
+
+    def _features(self, features: Any) -> Features:
+        """Features where the method takes any; otherwise who does."""
+        if not self.takes_features:
+            from boltzhash.hashers import HASHERS
+
+            takers = ", ".join(name for name, kind in HASHERS.items() if kind.takes_features)
+            raise ValueError(
+                f"{type(self).__name__} reads words alone, got features; those who take features are "
+                f"{takers}"
+            )
+        return check_features(features)
+
+    def _word_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
+        if X is None:
+            raise ValueError("X must be a list of texts or a matrix, got None")
+        texts = as_texts(X)
         if texts is not None:
             remaining = iter(texts)
             for start in itertools.count(step=BLOCK):
@@ -288,7 +380,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
                 if start and not block:
                     return
                 yield block
-        matrix = _check_not_negative(
+        matrix = check_not_negative(
             validate_data(
                 self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
             )
@@ -296,9 +388,9 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         for start in range(0, matrix.shape[0], BLOCK):
             yield matrix[start : start + BLOCK]
 
-    def _check_not_collapsed(self, matrix: sparse.csr_matrix) -> None:
+    def _check_not_collapsed(self, matrix: sparse.csr_matrix, features: Features | None) -> None:
         """All training documents on one code is a failed fit, and says so."""
-        codes = self.transform(matrix)
+        codes = self.transform(matrix, features=features)
         self.distinct_codes_ = distinct(codes)
         self.bit_balance_ = bit_balance(unpack(codes))
         if self.distinct_codes_ == 1:
@@ -328,65 +420,3 @@ def _plain(name: str, value: Any) -> Any:
     if value is not None and not isinstance(value, str | int | float):
         raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is no plain data")
     return value
-
-
-def _as_texts(X: Any) -> Iterable[str] | None:
-    """X as texts, or None where it is a matrix. What is neither is texts, whose check names it."""
-    if isinstance(X, str | bytes):
-        raise ValueError(
-            f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
-            "put it into a list"
-        )
-    if sparse.issparse(X) or not isinstance(X, Iterable):
-        return None
-    n_dimensions = getattr(X, "ndim", None)
-    if n_dimensions is not None:
-        kind = getattr(getattr(X, "dtype", None), "kind", "O")
-        return list(X) if n_dimensions == 1 and kind in "OUT" else None
-    remaining = iter(X)
-    first = list(itertools.islice(remaining, 1))
-    if first and _is_row_of_numbers(first[0]) and remaining is not X:
-        return None
-    return itertools.chain(first, remaining)
-
-
-def _is_row_of_numbers(item: Any) -> bool:
-    """Whether the first item of a list makes the list a matrix."""
-    if isinstance(item, str | bytes | dict) or not hasattr(item, "__len__"):
-        return False
-    return not any(isinstance(part, str) for part in item)
-
-
-def _check_not_negative(matrix: Any) -> sparse.csr_matrix:
-    rows = sparse.csr_matrix(matrix)
-    if not rows.has_canonical_format or not rows.data.all():
-        rows = rows.copy()  # what follows works in place, and the matrix may be the user's
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-    if rows.nnz and rows.data.min() < 0:
-        row = int(np.searchsorted(rows.indptr, int(rows.data.argmin()), side="right")) - 1
-        raise ValueError(
-            f"Negative values in data: tf-idf must be 0 or more, got {rows.data.min()} in row {row}"
-        )
-    return rows
-
-
-def _check_enough_to_learn(matrix: sparse.csr_matrix) -> None:
-    n = matrix.shape[0]
-    if n < 2:
-        raise ValueError(f"at least 2 documents are needed to fit, got {n}")
-    if matrix.nnz == 0:
-        raise ValueError(f"none of the {n} documents has a word: there is nothing to learn")
-    if _all_rows_equal(matrix):
-        raise ValueError(
-            f"all {n} documents are the same: at least 2 different ones are needed to fit"
-        )
-
-
-def _all_rows_equal(matrix: sparse.csr_matrix) -> bool:
-    lengths = np.diff(matrix.indptr)
-    if (lengths != lengths[0]).any():
-        return False
-    columns = matrix.indices.reshape(len(lengths), lengths[0])
-    values = matrix.data.reshape(len(lengths), lengths[0])
-    return bool((columns == columns[0]).all() and np.allclose(values, values[0]))

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.deep import DeepHasher
-from boltzhash.hashers.neighbours import nearest_documents
+from boltzhash.hashers.documents import DocumentRows
+from boltzhash.hashers.neighbours import nearest_documents, nearest_vectors
 from boltzhash.hashers.ranking import weak_triplets
 from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
 
@@ -52,9 +53,10 @@ class CorrSH(DeepHasher):
     ranking : float, default=0.0
         Weight of :class:`RBSH`'s ranking loss; 0 for none.
     neighbours : int, default=20
-        How many of the nearest documents, by latent semantic analysis, a document's code should also
-        speak for. Every epoch one of them is drawn: some of its words are asked for as well, and its
-        code should be nearer than those of other documents. 0 for none, as published.
+        How many of the nearest documents, by latent semantic analysis or by the cosine of centred
+        features, a document's code should also speak for. Every epoch one of them is drawn: some of its
+        words are asked for as well, and its code should be nearer than those of other documents. 0 for
+        none, as published.
     neighbour_share : float, default=0.2
         How much of the words asked for are the neighbour's.
     contrast : float, default=1.0
@@ -76,6 +78,8 @@ class CorrSH(DeepHasher):
         Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
     tfidf_ : TfIdf or None
         Vocabulary and weights, None when fitted on a matrix.
+    feature_scaling_ : FeatureScaling or None
+        How features are centred and scaled, None when fitted without.
     n_features_in_ : int
 
     References
@@ -88,6 +92,13 @@ class CorrSH(DeepHasher):
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts)
     >>> hasher.transform(["the moons of planets"]).shape
+    (1, 2)
+
+    Codes from vectors that you have already, here two numbers a text:
+
+    >>> vectors = np.array([[0.9, 0.1], [0.8, 0.3], [0.1, 0.8], [0.2, 0.9]])
+    >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
+    >>> hasher.transform(features=[[0.7, 0.2]]).shape
     (1, 2)
     """
 
@@ -159,14 +170,14 @@ class CorrSH(DeepHasher):
         }
         return cls(n_bits, rank=rank, n_components=n_components, **{**settings, **changes})
 
-    def posterior(self, X: Any) -> Posterior:
+    def posterior(self, X: Any = None, *, features: Any = None) -> Posterior:
         """μ, D and U of each document: the Boltzmann posterior that the network infers."""
-        blocks = [self._posterior(rows) for rows in self._blocks(X)]
+        blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def bit_probabilities(self, X: Any) -> Floats:
+    def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
         """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε)."""
-        blocks = [self._posterior(rows) for rows in self._blocks(X)]
+        blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
@@ -229,7 +240,10 @@ class CorrSH(DeepHasher):
         if self.ranking:
             documents = documents._replace(companions=weak_triplets(matrix))
         if self.neighbours:
-            near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
+            if isinstance(documents.inputs, np.ndarray):
+                near = nearest_vectors(documents.inputs, self.neighbours)
+            else:
+                near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
 
@@ -285,16 +299,16 @@ class CorrSH(DeepHasher):
             factor = outputs["couplings"].tanh().view(*location.shape, -1) / int(self.rank)
         return Boltzmann(location, LowRankCovariance(deviation, factor))
 
-    def _posterior(self, matrix: sparse.csr_matrix) -> Posterior:
+    def _posterior(self, rows: DocumentRows) -> Posterior:
         """The twin of :meth:`_boltzmann` in NumPy."""
-        hidden = self._hidden(matrix)
+        hidden = self._hidden(rows)
         location = head(hidden, self.weights_, "location")
         deviation = np.logaddexp(head(hidden, self.weights_, "deviation"), 0)
         n, m = location.shape
         if self.rank == "full":
             cholesky = np.zeros((n, m, m))
-            rows, columns = np.tril_indices(m, -1)
-            cholesky[:, rows, columns] = np.tanh(head(hidden, self.weights_, "couplings")) / m
+            below, columns = np.tril_indices(m, -1)
+            cholesky[:, below, columns] = np.tanh(head(hidden, self.weights_, "couplings")) / m
             cholesky[:, np.arange(m), np.arange(m)] = deviation
             return Posterior(location, np.zeros((n, m)), cholesky)
         if self.rank == 0:

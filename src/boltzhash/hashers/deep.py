@@ -9,19 +9,20 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
+from boltzhash.features import Features, FeatureScaling, feature_blocks
 from boltzhash.hashers.base import Hasher
+from boltzhash.hashers.documents import DocumentRows
+from boltzhash.hashers.explanation import BitWords, words_of_bits
 from boltzhash.inference import Floats, head, hidden_layers
 from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows
@@ -53,23 +54,8 @@ def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
     return first + (last - first) * progress.clamp(max=1)
 
 
-class BitWords(NamedTuple):
-    """The words that one bit makes likelier when it is on (``up``) and when it is off (``down``)."""
-
-    bit: int
-    up: list[tuple[str, float]]
-    down: list[tuple[str, float]]
-
-
-def _bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) -> Floats:
-    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word, p the words of a code of halves."""
-    E = embedding.astype(np.float64)
-    p = softmax(E.sum(axis=0) / 2 + bias)
-    return np.asarray(np.sqrt(p) * (E - (E @ p)[:, None]))
-
-
 class DeepHasher(Hasher):
-    """A variational autoencoder over words: tf-idf → posterior over codes → words.
+    """A variational autoencoder over words: tf-idf or features → posterior over codes → words.
 
     A subclass says which parameters its posterior has (``_heads``), and what one step of training
     minimises (``_step``), composed from the parts in ``distributions``, ``gradients`` and
@@ -83,7 +69,8 @@ class DeepHasher(Hasher):
         What the decoder reconstructs: words weighted by their tf-idf (scaled to sum to the number of
         different words), or each different word once, as published.
     input_length : float or None, default=16
-        Length to which every tf-idf row is scaled before the network; None leaves rows as they are.
+        Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
+        so that their mean square length is this. None leaves rows as they are.
     kl_weight : (float, float), default=(1.0, 0.1)
         First and last value of β, the weight of all that is not reconstruction. Published codes start
         at 0 and rise; starting high keeps bits from saturating before they mean anything.
@@ -122,10 +109,14 @@ class DeepHasher(Hasher):
         Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
     tfidf_ : TfIdf or None
         Vocabulary and weights, None when fitted on a matrix.
+    feature_scaling_ : FeatureScaling or None
+        How features are centred and scaled, None when fitted without.
     n_features_in_ : int
+        Number of words.
     """
 
     needs_torch: ClassVar[bool] = True
+    takes_features: ClassVar[bool] = True
 
     weights_: Arrays
     history_: list[EpochRecord]
@@ -178,7 +169,7 @@ class DeepHasher(Hasher):
         """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
         return {}
 
-    def _finish(self, matrix: sparse.csr_matrix) -> None:
+    def _finish(self, rows: DocumentRows) -> None:
         """What is still to be learned when the weights are there, from the training documents."""
         return
 
@@ -211,45 +202,42 @@ class DeepHasher(Hasher):
         """
         check_is_fitted(self)
         check_integer("n_words", n_words, 1, "a positive integer")
-        strengths = _bit_strengths(self.weights_["decoder.weight"], self.weights_["decoder.bias"])
         words = (
             self.tfidf_.words_
             if self.tfidf_ is not None
             else [f"column {j}" for j in range(self.n_features_in_)]
         )
+        decoder = (self.weights_["decoder.weight"], self.weights_["decoder.bias"])
+        return words_of_bits(*decoder, words, n_words)
 
-        def listed(strength: Floats, columns: Any) -> list[tuple[str, float]]:
-            return [(words[j], float(strength[j])) for j in columns]
-
-        explained = []
-        for bit, strength in enumerate(strengths):
-            order = np.argsort(strength, kind="stable")
-            up, down = order[::-1][:n_words], order[:n_words]
-            explained.append(BitWords(bit, listed(strength, up), listed(strength, down)))
-        return explained
-
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
+    def _bits(self, rows: DocumentRows) -> Bits:
         """Location > 0: where the probability of the bit is above one half."""
-        return head(self._hidden(matrix), self.weights_, "location") > 0
+        return head(self._hidden(rows), self.weights_, "location") > 0
 
-    def _hidden(self, matrix: sparse.csr_matrix) -> Floats:
-        return hidden_layers(self._network_input(matrix), self.weights_)
+    def _hidden(self, rows: DocumentRows) -> Floats:
+        return hidden_layers(self._network_input(rows), self.weights_)
 
     def _fit_matrix(
         self,
         matrix: sparse.csr_matrix,
+        features: Features | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
         from boltzhash.batches import Documents
         from boltzhash.training import Schedule, choose_device, generator_for, train
 
-        matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
-        inputs = self._network_input(matrix).astype(np.float32)
+        taught = np.diff(matrix.indptr) > 0  # a document with no word teaches nothing
+        matrix = matrix[taught]
+        rows: DocumentRows = matrix
+        if features is not None:
+            rows = features if taught.all() else features[taught]
+            self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
+        inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         weights_generator = generator_for(seed, 0)
-        model = self._build(matrix.shape[1], weights_generator)
+        model = self._build(matrix.shape[1], weights_generator, inputs.shape[1])
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
         self.history_ = []
@@ -258,7 +246,7 @@ class DeepHasher(Hasher):
             self.history_.append(record)
             if on_epoch is not None:
                 self._take_weights(model)
-                self._finish(matrix)
+                self._finish(rows)
                 on_epoch(self)
 
         try:
@@ -276,23 +264,26 @@ class DeepHasher(Hasher):
                 device=choose_device(self.device),
                 verbose=self.verbose,
                 checkpoint=checkpoint,
-                fingerprint=self._fingerprint(matrix, seed),
+                fingerprint=self._fingerprint(matrix, inputs, seed),
                 on_epoch=after_epoch,
                 on_resume=self.history_.extend,
             )
             self._take_weights(model)
-            self._finish(matrix)
+            self._finish(rows)
             self._check_learned(targets)
         except TrainingError:
             if checkpoint is not None:  # going on from there would fail again
                 shutil.rmtree(checkpoint, ignore_errors=True)
             raise
 
-    def _build(self, n_words: int, generator: torch.Generator) -> Autoencoder:
+    def _build(
+        self, n_words: int, generator: torch.Generator, n_inputs: int | None = None
+    ) -> Autoencoder:
+        """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
         from boltzhash.networks import Autoencoder, InferenceNetwork, WordDecoder
 
         encoder = InferenceNetwork(
-            n_words, self.hidden_units, self._heads(), self.dropout, generator
+            n_inputs or n_words, self.hidden_units, self._heads(), self.dropout, generator
         )
         decoder = WordDecoder(self.n_bits, n_words, generator)
         return Autoencoder(encoder, decoder, self._parts(generator))
@@ -307,8 +298,17 @@ class DeepHasher(Hasher):
             {name: np.ascontiguousarray(part.detach().cpu()) for name, part in learned.items()}
         )
 
-    def _network_input(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-        return matrix if self.input_length is None else unit_rows(matrix) * self.input_length
+    def _network_input(self, rows: DocumentRows) -> DocumentRows:
+        if self.feature_scaling_ is not None:
+            return self.feature_scaling_(rows)
+        return rows if self.input_length is None else unit_rows(rows) * self.input_length
+
+    def _training_input(self, rows: DocumentRows) -> DocumentRows:
+        """The network's input in float32; of features, no more than a block is wide at a time."""
+        if self.feature_scaling_ is None:
+            return self._network_input(rows).astype(np.float32)
+        blocks = feature_blocks(rows)
+        return np.concatenate([self._network_input(block).astype(np.float32) for block in blocks])
 
     def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
         """How much each word counts; both kinds sum to the number of different words."""
@@ -327,23 +327,26 @@ class DeepHasher(Hasher):
         steps_per_epoch = math.ceil(n_documents / self.batch_size)
         return max(DEFAULT_EPOCHS, math.ceil(MINIMUM_STEPS / steps_per_epoch))
 
-    def _fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
+    def _fingerprint(self, matrix: sparse.csr_matrix, inputs: DocumentRows, seed: int) -> str:
         """Names this fit: a checkpoint of another one must not be taken up."""
         params = self.get_params(deep=False)
         for name in ("verbose", "random_state", "stop_words"):
             del params[name]
         named = [type(self).__name__, __version__, params, seed, matrix.shape]
         digest = hashlib.sha256(json.dumps(named, default=str).encode())
-        for part in (matrix.data, matrix.indices, matrix.indptr):
-            digest.update(np.ascontiguousarray(part).tobytes())
+        dense = [inputs] if isinstance(inputs, np.ndarray) else []
+        for part in (matrix.data, matrix.indices, matrix.indptr, *dense):
+            digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def _arrays(self) -> Arrays:
         return self.weights_
 
     def _set_arrays(self, arrays: Arrays) -> None:
+        scaling = self.feature_scaling_
+        n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
         shapes = {
-            "hidden1.weight": (self.n_features_in_, self.hidden_units),
+            "hidden1.weight": (n_inputs, self.hidden_units),
             "hidden1.bias": (self.hidden_units,),
             "hidden2.weight": (self.hidden_units, self.hidden_units),
             "hidden2.bias": (self.hidden_units,),

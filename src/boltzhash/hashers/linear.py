@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError
+from boltzhash.features import Features
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats
 from boltzhash.persistence import Arrays
@@ -45,6 +46,7 @@ class LinearHasher(Hasher):
     def _fit_matrix(
         self,
         matrix: sparse.csr_matrix,
+        features: Features | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:

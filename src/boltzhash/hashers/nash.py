@@ -54,9 +54,10 @@ class NASH(DeepHasher):
         super().__init__(n_bits, **training)
         self.gradient = gradient
 
-    def bit_probabilities(self, X: Any) -> Floats:
+    def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
         """P(bit on) of each document: σ(g(x))."""
-        logits = [head(self._hidden(rows), self.weights_, "location") for rows in self._blocks(X)]
+        blocks = self._blocks(X, features)
+        logits = [head(self._hidden(rows), self.weights_, "location") for rows in blocks]
         return np.concatenate([logistic_normal_mean(part, np.zeros_like(part)) for part in logits])
 
     def _heads(self) -> dict[str, int]:

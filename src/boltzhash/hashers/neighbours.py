@@ -1,6 +1,7 @@
-"""The nearest documents of each document, found before there are codes: by latent semantic analysis.
+"""The nearest documents of each document, found before there are codes: by features, or by LSA.
 
-The leading singular directions of tf-idf put documents together that share a topic but few words.
+Latent semantic analysis: the leading singular directions of tf-idf put documents together that share a
+topic but few words.
 """
 
 from __future__ import annotations
@@ -29,13 +30,22 @@ def nearest_documents(matrix: sparse.csr_matrix, k: int, random: RandomState) ->
     return nearest_by_cosine(latent_semantics(matrix, random), k)
 
 
+def nearest_vectors(rows: Vectors, k: int) -> RowNumbers:
+    """The same by the cosine of dense rows."""
+    return nearest_by_cosine(_unit(rows), k)
+
+
 def latent_semantics(matrix: sparse.csr_matrix, random: RandomState) -> Vectors:
     """Documents as vectors of length 1 in the space of the ``DIMENSIONS`` leading directions."""
     rows = unit_rows(matrix)
     n = min(DIMENSIONS, min(rows.shape))
     vectors = rows @ leading_directions(rows, n, random, centred=False)
+    return _unit(np.asarray(vectors))
+
+
+def _unit(vectors: NDArray[np.floating]) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, np.finfo(float).tiny), dtype=np.float32)
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
 def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
@@ -46,7 +56,7 @@ def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
 
     >>> nearest_by_cosine(np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32), 1)
     array([[1],
-           [2],
+           [0],
            [1]])
     """
     k = min(k, len(vectors) - 1)

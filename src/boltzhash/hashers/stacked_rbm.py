@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
+from boltzhash.features import Features
 from boltzhash.hashers.base import Hasher
 from boltzhash.inference import Floats, linear
 from boltzhash.persistence import Arrays, fingerprint
@@ -180,6 +181,7 @@ class StackedRBM(Hasher):
     def _fit_matrix(
         self,
         matrix: sparse.csr_matrix,
+        features: Features | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError
 from boltzhash.hashers.deep import DeepHasher
+from boltzhash.hashers.documents import DocumentRows
 from boltzhash.inference import head
 from boltzhash.persistence import Arrays
 
@@ -79,15 +79,15 @@ class VDSH(DeepHasher):
         zeros = posterior.location.new_zeros(self.n_bits)
         return posterior.kl_divergence(Gaussian(zeros, zeros + 1))
 
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
+    def _bits(self, rows: DocumentRows) -> Bits:
         """μ above the training median."""
-        means = head(self._hidden(matrix), self.weights_, "location")
+        means = head(self._hidden(rows), self.weights_, "location")
         return np.asarray(means > self.weights_["medians"])
 
-    def _finish(self, matrix: sparse.csr_matrix) -> None:
+    def _finish(self, rows: DocumentRows) -> None:
         """The medians of the training means."""
-        blocks = [matrix[i : i + 1024] for i in range(0, matrix.shape[0], 1024)]
-        means = [head(self._hidden(rows), self.weights_, "location") for rows in blocks]
+        blocks = [rows[i : i + 1024] for i in range(0, rows.shape[0], 1024)]
+        means = [head(self._hidden(block), self.weights_, "location") for block in blocks]
         self.weights_["medians"] = np.median(np.concatenate(means), axis=0)
 
     def _set_arrays(self, arrays: Arrays) -> None:
