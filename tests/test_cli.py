@@ -754,7 +754,7 @@ def test_a_wrong_argument_of_fit_is_named(
 
 
 def test_a_full_rank_fit_as_published(fitted: Fitted, tmp_path: Path) -> None:
-    options = ("--bits", 8, "--epochs", 2, "--published", "--rank", "full")
+    options = ("--bits", 8, "--epochs", 20, "--published", "--rank", "full")
     succeed("fit", fitted.corpus, "-o", tmp_path / "model", *options)
     assert boltzhash.load(tmp_path / "model").get_params()["rank"] == "full"
 

@@ -29,6 +29,7 @@ Problem = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(codes, logits, weights) → values. All have one row for each draw, weights (draws, m, words)."""
 
 M, WORDS = 4, 10
+START, END = torch.tensor(0.0), torch.tensor(1.0)  # of training
 LOGITS = torch.tensor([0.9, -0.6, 0.3, -1.5], dtype=torch.float64)
 WEIGHTS = torch.randn(M, WORDS, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
 COUNTS = torch.tensor([3, 0, 1, 0, 0, 2, 0, 0, 1, 0], dtype=torch.float64)
@@ -77,7 +78,8 @@ def estimate(
     logits = LOGITS.repeat(draws, 1).requires_grad_()
     weights = WEIGHTS.repeat(draws, 1, 1).requires_grad_()
     generator = torch.Generator().manual_seed(seed)
-    value, s = estimator(logits, lambda s: problem(s, logits, weights), generator, progress)
+    so_far = torch.tensor(float(progress))
+    value, s = estimator(logits, lambda s: problem(s, logits, weights), generator, so_far)
     gradients = torch.autograd.grad(
         value.sum(), [logits, weights], allow_unused=True, materialize_grads=True
     )
@@ -128,7 +130,7 @@ def relax(trained: bool = False, problem: Problem = reconstruction) -> RELAX:
     optimiser = torch.optim.Adam(estimator.parameters(), lr=0.01)
     rows = (LOGITS.expand(128, -1), WEIGHTS.expand(128, -1, -1))
     for _ in range(400):
-        value, _ = estimator(rows[0], lambda s: problem(s, *rows), generator, 0.0)
+        value, _ = estimator(rows[0], lambda s: problem(s, *rows), generator, START)
         optimiser.zero_grad()
         value.mean().backward()
         optimiser.step()
@@ -166,7 +168,7 @@ def test_unbiased(name: str, problem: Problem) -> None:
 def test_arm_of_one_fair_bit() -> None:
     """|u − ½|: mean 1/4 and variance 1/48. Any other centre has the same mean, and varies more."""
     logits = torch.zeros(DRAWS, 1, dtype=torch.float64, requires_grad=True)
-    value, _ = ARM()(logits, lambda s: s.sum(-1), torch.Generator().manual_seed(0), 0.0)
+    value, _ = ARM()(logits, lambda s: s.sum(-1), torch.Generator().manual_seed(0), START)
     (slopes,) = torch.autograd.grad(value.sum(), logits)
     assert slopes.mean().item() == pytest.approx(1 / 4, rel=0.01)
     assert slopes.var().item() == pytest.approx(1 / 48, rel=0.02)
@@ -216,7 +218,7 @@ def test_gumbel_softmax_is_biased_even_for_linear_functions(hard: bool) -> None:
     """At r = 0, τ = 1 its mean slope is ∫σ'² = 1/6, the true one 1/4."""
     logits = torch.zeros(DRAWS, 1, dtype=torch.float64, requires_grad=True)
     value, _ = GumbelSoftmax((1.0, 1.0), hard)(
-        logits, lambda s: s.sum(-1), torch.Generator().manual_seed(0), 0.0
+        logits, lambda s: s.sum(-1), torch.Generator().manual_seed(0), START
     )
     (slopes,) = torch.autograd.grad(value.sum(), logits)
     assert abs(slopes.mean() - 1 / 6) < 5 * standard_errors(slopes)
@@ -250,7 +252,8 @@ def test_hard_gumbel_softmax_is_biased_for_a_decoder() -> None:
 
 def test_temperature_follows_progress() -> None:
     estimator = GumbelSoftmax((1.0, 0.25), hard=False)
-    assert [round(estimator.temperature_at(p), 12) for p in (-1, 0, 0.5, 1, 2)] == [
+    progress = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
+    assert estimator.temperature_at(progress).tolist() == [
         1,
         1,
         0.5,
@@ -334,7 +337,7 @@ def test_gradient_for_the_control_variate_is_that_of_the_squared_gradient() -> N
             leaf,
             lambda s: reconstruction(s, leaf, weights),
             torch.Generator().manual_seed(3),
-            0.0,
+            START,
         )
         (g,) = torch.autograd.grad(value.sum(), leaf, retain_graph=True)
         return value.sum(), g.square().sum()
@@ -388,7 +391,7 @@ def test_tensors_behind_the_logits_that_f_uses_as_well(name: str) -> None:
         leaf = h.clone().requires_grad_()
         inside = leaf if through_f else h
         value, s = ALL[name](
-            2 * leaf, lambda s: (s * inside).sum(-1), torch.Generator().manual_seed(5), 0.0
+            2 * leaf, lambda s: (s * inside).sum(-1), torch.Generator().manual_seed(5), START
         )
         return torch.autograd.grad(value.sum(), leaf)[0], s
 
@@ -416,7 +419,7 @@ def test_documents_do_not_mix(name: str, shape: tuple[int, ...]) -> None:
             leaf,
             lambda s: scale.view(shape[:-1]) * reconstruction(s, leaf, WEIGHTS),
             torch.Generator().manual_seed(5),
-            0.0,
+            START,
         )
         assert value.shape == shape[:-1]
         assert s.shape == shape
@@ -435,7 +438,7 @@ def test_documents_do_not_mix(name: str, shape: tuple[int, ...]) -> None:
         documents,
         lambda s: scales * reconstruction(s, documents, WEIGHTS),
         torch.Generator().manual_seed(5),
-        0.0,
+        START,
     )
     torch.testing.assert_close(before[1], flat[0].detach(), rtol=1e-12, atol=0)
 
@@ -457,7 +460,7 @@ def test_estimators_by_name_train_in_an_ordinary_loop(name: str) -> None:
         return -20 * (target * (s @ decoder).log_softmax(-1)).sum(-1)
 
     for step in range(300):
-        value, s = estimator(encoder, loss, generator, step / 300)
+        value, s = estimator(encoder, loss, generator, torch.tensor(step / 300))
         assert value.dtype == s.dtype == torch.float32
         optimiser.zero_grad()
         value.mean().backward()
@@ -481,7 +484,7 @@ def test_saturated_logits_give_finite_gradients(name: str, dtype: torch.dtype) -
         estimator.to(dtype)
     extreme = torch.tensor([-500.0, 100.0, 500.0], dtype=dtype)
     logits = extreme.repeat(1000, 1).requires_grad_()
-    value, s = estimator(logits, lambda s: (s - 0.3).square().sum(-1), generator, 1.0)
+    value, s = estimator(logits, lambda s: (s - 0.3).square().sum(-1), generator, END)
     (gradient,) = torch.autograd.grad(value.sum(), logits)
     assert torch.equal(s, (extreme > 0).to(dtype).expand(1000, -1))
     assert value.isfinite().all()
@@ -505,18 +508,23 @@ def test_evaluation_without_autograd_and_f_that_ignores_the_code(name: str) -> N
     logits = LOGITS.repeat(5, 1)
     with torch.no_grad():
         value, s = ALL[name](
-            logits, lambda s: s.square().sum(-1), torch.Generator().manual_seed(0), 0.5
+            logits,
+            lambda s: s.square().sum(-1),
+            torch.Generator().manual_seed(0),
+            torch.tensor(0.5),
         )
     assert not value.requires_grad
     assert not s.requires_grad
-    constant, _ = ALL[name](logits, lambda s: torch.ones(5).to(s), torch.Generator(), 0.5)
+    constant, _ = ALL[name](
+        logits, lambda s: torch.ones(5).to(s), torch.Generator(), torch.tensor(0.5)
+    )
     assert constant.tolist() == [1.0] * 5
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_f_must_give_one_value_a_code(name: str) -> None:
     with pytest.raises(ValueError, match=r"one value a code, shape \(5,\), got \(5, 1\)"):
-        ALL[name](LOGITS.repeat(5, 1), lambda s: s.sum(-1, keepdim=True), torch.Generator(), 0.0)
+        ALL[name](LOGITS.repeat(5, 1), lambda s: s.sum(-1, keepdim=True), torch.Generator(), START)
 
 
 def test_names_and_arguments() -> None:
