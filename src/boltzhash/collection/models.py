@@ -22,6 +22,11 @@ def check_reads_texts(hasher: Hasher) -> None:
     if not isinstance(hasher, Hasher):
         raise TypeError(f"hasher must be a fitted boltzhash hasher, got {type(hasher).__name__}")
     hasher.tfidf([])  # raises where it is not fitted, or was fitted on a matrix
+    if hasher.feature_scaling_ is not None:
+        raise ValueError(
+            f"a collection hashes texts, and this {type(hasher).__name__} was fitted with features: "
+            "keep its codes with `boltzhash encode --features`, or fit a model on texts alone"
+        )
 
 
 def save_model(folder: Path, hasher: Hasher) -> None:
