@@ -195,9 +195,10 @@ class DeepHasher(Hasher):
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction."""
-        from boltzhash.objectives import word_log_likelihood
+        from boltzhash.objectives import decoded_log_likelihood
 
-        return word_log_likelihood(model.decoder(noisy_code), batch.targets)
+        decoder = model.decoder
+        return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
 
     def _beta(self, batch: Batch) -> Tensor | float:
         return ramp(self.kl_weight, batch.progress / self.kl_ramp)
