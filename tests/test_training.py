@@ -58,7 +58,9 @@ def test_what_goes_with_a_document_is_in_its_row() -> None:
     order = np.array([4, 0, 6, 2, 5, 1, 3])
     neighbour, companion = (np.arange(7) + 1) % 7, (np.arange(7) + 2) % 7
     plan = Plan(order, [companion], neighbour)
-    steps = PlainSteps(nn.Linear(1, 1), lambda batch: pytest.fail(), documents, 3, CPU)
+    steps = PlainSteps(
+        nn.Linear(1, 1), lambda batch: pytest.fail("no step is taken"), documents, 3, CPU
+    )
 
     def dense(rows: Rows | None) -> np.ndarray:
         assert isinstance(rows, SparseRows)

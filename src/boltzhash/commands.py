@@ -27,7 +27,11 @@ def fit(options: argparse.Namespace) -> int:
     check_output(output.resolve(), "boltzhash model")
     start = time.monotonic()
     try:
-        hasher.fit((document.text for document in _read(options, "reading")), checkpoint=checkpoint)
+        hasher.fit(
+            (document.text for document in _read(options, "reading")),
+            max_memory=options.max_memory,
+            checkpoint=checkpoint,
+        )
     except KeyboardInterrupt:
         if checkpoint.exists():
             say(f"{checkpoint} keeps what is done; the same command goes on from there")

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.counting import check_texts
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.persistence import Arrays, fingerprint, write_model
+from boltzhash.sampling import Room, make_room, parse_memory
 from boltzhash.text import TfIdf
 from boltzhash.threads import in_threads
 
@@ -87,6 +89,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         X: Any,
         y: object = None,
         *,
+        max_memory: int | str | None = None,
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
     ) -> Self:
@@ -97,6 +100,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         X : iterable of str, or matrix of shape (n_documents, n_words)
             Raw texts, or tf-idf (sparse or dense, not negative).
         y : ignored
+        max_memory : int or str, optional
+            What the process may take, in bytes or like ``"4 GB"``, for texts that come from a generator
+            and are more than that. Vocabulary and idf are learned from all of them; the rest from a
+            uniform sample, as large as there is room for. Same seed and bound, same sample.
         checkpoint : path, optional
             A folder that keeps the state of a long fit. After an interruption, the same call goes on
             from there, to the same codes. It stays when the fit is done: remove it once the model
@@ -109,7 +116,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         self._check_params()
         before = dict(self.__dict__)
         try:
-            matrix = self._fit_documents(X)
+            matrix = self._fit_documents(X, self._room(max_memory))
             _check_enough_to_learn(matrix)
             self._fit_matrix(matrix, Path(checkpoint) if checkpoint is not None else None, on_epoch)
             self._check_not_collapsed(matrix)
@@ -250,8 +257,19 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _fit_documents(self, X: Any) -> sparse.csr_matrix:
+    def _room(self, max_memory: int | str | None) -> Room | None:
+        if max_memory is None:
+            return None
+        return make_room(parse_memory(max_memory), self.n_bits, self._bytes_of_model())
+
+    def _bytes_of_model(self) -> int:
+        """What a fit takes for the model, however large the corpus."""
+        return 32 * self.max_words * self.n_bits
+
+    def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
         texts = _as_texts(X)
+        if texts is None and room is not None:
+            raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
         if texts is None:
             matrix = _check_not_negative(
                 validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
@@ -265,7 +283,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # skl
             max_words=self.max_words,
             max_df=self.max_df,
         )
-        matrix = tfidf.fit_transform(texts)
+        if room is None:
+            matrix = tfidf.fit_transform(texts)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            matrix = tfidf.fit_sample(texts, room, seed)
         self.tfidf_ = tfidf
         self.n_features_in_ = len(tfidf.words_)
         return matrix

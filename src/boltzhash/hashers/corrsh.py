@@ -236,11 +236,16 @@ class CorrSH(DeepHasher):
         """log p(x | s), the mean over the groups of bits where there are several."""
         from boltzhash.objectives import decoded_log_likelihood
 
-        n_groups = -(-self.n_bits // (self.group_bits or self.n_bits))
         decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, n_groups
+            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_groups()
         )
+
+    def _n_groups(self) -> int:
+        return -(-self.n_bits // (self.group_bits or self.n_bits))
+
+    def _bytes_of_model(self) -> int:
+        return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_groups()
 
     def _encoded(self, model: Autoencoder, batch: Batch) -> tuple[dict[str, Tensor], Tensor | None]:
         """What the network says of the documents, and the locations of their neighbours' codes."""

@@ -322,6 +322,11 @@ class DeepHasher(Hasher):
             target.data = matrix.data * np.repeat(lengths / sums, lengths)
         return target
 
+    def _bytes_of_model(self) -> int:
+        """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
+        a_word = 7 * (self.hidden_units + self.n_bits) + 4 * self.batch_size
+        return 4 * self.max_words * a_word
+
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
             return self.epochs
@@ -336,7 +341,7 @@ class DeepHasher(Hasher):
         named = [type(self).__name__, __version__, params, seed, matrix.shape]
         digest = hashlib.sha256(json.dumps(named, default=str).encode())
         for part in (matrix.data, matrix.indices, matrix.indptr):
-            digest.update(np.ascontiguousarray(part).tobytes())
+            digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def _arrays(self) -> Arrays:
