@@ -30,7 +30,7 @@ def word_numbers(
         yield np.where(rng.random(shape) < 0.5, ranks, (ranks + shift) % n_words)
 
 
-def texts(n_documents: int, n_words: int = 50_000, length: int = 40) -> Iterator[str]:
+def texts(n_documents: int, n_words: int = 50_000, length: int = 25) -> Iterator[str]:
     words = np.array([f"w{number:x}q" for number in range(n_words)], dtype=object)
     for block in word_numbers(n_documents, n_words, length):
         for row in words[block].tolist():
@@ -43,7 +43,5 @@ def counts(n_documents: int, n_words: int, length: int) -> sparse.csr_matrix:
     for block in word_numbers(n_documents, n_words, length):
         rows = np.repeat(np.arange(len(block)), length)
         ones = np.ones(block.size, dtype=np.float64)
-        blocks.append(
-            sparse.csr_matrix((ones, (rows, block.ravel())), shape=(len(block), n_words))
-        )
+        blocks.append(sparse.csr_matrix((ones, (rows, block.ravel())), shape=(len(block), n_words)))
     return sparse.csr_matrix(sparse.vstack(blocks))

@@ -152,7 +152,7 @@ def test_a_fit_under_a_bound_reads_once_and_says_what_it_learned_from(
     assert len(passes) == 1
     assert "of 3000 documents, which is what max_memory has room for" in caplog.text
     learned_from = int(caplog.text.split("learning from ")[1].split()[0])
-    assert 250 < learned_from < 400  # 397 MB for documents, at 1 MB and a little each
+    assert 350 < learned_from < 500  # 497 MB for documents, at 1 MB and a little each
     assert hasher.tfidf_ is not None
     assert hasher.tfidf_.words_ == fitted_on_all().words_
 

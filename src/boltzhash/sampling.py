@@ -22,10 +22,10 @@ WORDS_AT_MOST = (
 )
 
 # What a fit takes at its peak, rounded up from measurements (benchmarks/training.md).
-BYTES_AT_REST = 600_000_000  # Python, NumPy, SciPy, torch, the words counted
+BYTES_AT_REST = 500_000_000  # Python, NumPy, SciPy, torch, the words counted
 BYTES_A_VALUE = 64
-BYTES_A_DOCUMENT = 2_000
-BYTES_A_BIT = 48  # of each document
+BYTES_A_DOCUMENT = 1_500
+BYTES_A_BIT = 16  # of each document
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
@@ -67,8 +67,8 @@ def make_room(max_memory: int, n_bits: int, bytes_of_model: int) -> Room:
     """What is left for documents when ``max_memory`` is all that a fit may take.
 
     >>> make_room(10**9, 64, 300_000_000).n_bytes
-    100000000
-    >>> make_room(10**9, 64, 500_000_000)
+    200000000
+    >>> make_room(10**9, 64, 600_000_000)
     Traceback (most recent call last):
     ...
     ValueError: max_memory must be at least 1200 MB for this model and some documents, got 1000 MB
