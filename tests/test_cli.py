@@ -597,6 +597,13 @@ def test_the_same_seed_gives_the_same_bytes(
     assert contents(codes) == contents(fitted.codes)
 
 
+def test_a_bound_on_memory_with_room_for_all_changes_nothing(
+    fitted: Fitted, tmp_path: Path
+) -> None:
+    succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--max-memory", "2GB")
+    assert contents(tmp_path / "model") == contents(fitted.model)
+
+
 def test_another_seed_gives_others(fitted: Fitted, other_model: Path, tmp_path: Path) -> None:
     succeed("encode", other_model, fitted.corpus, "-o", tmp_path / "codes")
     one, other = contents(fitted.model), contents(other_model)
@@ -740,6 +747,8 @@ def test_nothing_to_encode(fitted: Fitted, tmp_path: Path) -> None:
         (["--learning-rate", 0], "learning_rate must be a number above 0, got 0.0"),
         (["--learning-rate", "nan"], "learning_rate must be a number above 0, got nan"),
         (["--max-words", 0], "max_words must be a positive integer, got 0"),
+        (["--max-memory", "lots"], "max_memory must be a number of bytes or like"),
+        (["--max-memory", "50MB"], "max_memory must be at least "),
         (["--language", "klingon"], "language must be one of dutch, english, "),
         (["--device", "abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
         (["--text-field", "body"], "line 1: expected a field 'body'"),

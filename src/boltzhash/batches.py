@@ -65,12 +65,13 @@ class Documents(NamedTuple):
         one = rng.integers(self.neighbours.shape[1], size=n)
         return Plan(order, companions, self.neighbours[np.arange(n), one])
 
-    def mixed_targets(self, neighbour: RowNumbers | None) -> sparse.csr_matrix:
-        """The targets, each mixed with its neighbour's."""
+    def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers | None) -> sparse.csr_matrix:
+        """The targets of some documents, each mixed with its neighbour's."""
+        own = self.targets[rows]
         if neighbour is None:
-            return self.targets
+            return own
         share = np.float32(self.neighbour_share)
-        return sparse.csr_matrix((1 - share) * self.targets + share * self.targets[neighbour])
+        return sparse.csr_matrix((1 - share) * own + share * self.targets[neighbour[rows]])
 
 
 class Plan(NamedTuple):
@@ -80,36 +81,30 @@ class Plan(NamedTuple):
     companions: list[RowNumbers]
     neighbour: RowNumbers | None
 
+    def batches(self, size: int) -> Iterator[RowNumbers]:
+        """The documents of one step after the other."""
+        for start in range(0, len(self.order), size):
+            yield self.order[start : start + size]
+
 
 def minibatches(
     matrices: list[Matrix], batch_size: int, order: RowNumbers, device: torch.device
 ) -> Iterator[list[Rows]]:
-    """The same rows of each matrix, ``batch_size`` at a time, in the given order.
-
-    The rows are put in order once, so a batch is a slice, and on a CPU what is sparse is never dense.
-    """
-    slices = [_slices(matrix[order], device) for matrix in matrices]
-    for start in range(0, len(order), batch_size):
-        stop = min(start + batch_size, len(order))
-        yield [rows_between(start, stop) for rows_between in slices]
+    """The same rows of each matrix, ``batch_size`` at a time, in the given order."""
+    for rows in Plan(order, [], None).batches(batch_size):
+        yield [on_device(matrix[rows], device) for matrix in matrices]
 
 
-def _slices(matrix: Matrix, device: torch.device) -> Callable[[int, int], Rows]:
-    """The rows of a matrix from one number to another, on the device."""
-    if isinstance(matrix, np.ndarray):
-        dense = torch.from_numpy(matrix).to(device)
-        return lambda start, stop: dense[start:stop]
-    indices = torch.from_numpy(matrix.indices).to(device)
-    values = torch.from_numpy(matrix.data).to(device)
-
-    def rows_between(start: int, stop: int) -> Rows:
-        pointers = matrix.indptr[start : stop + 1]
-        first, last = int(pointers[0]), int(pointers[-1])
-        offsets = torch.from_numpy((pointers - first).astype(np.int32)).to(device)
-        rows = SparseRows(indices[first:last], values[first:last], offsets)
-        return rows if device.type == "cpu" else rows.dense(matrix.shape[1])
-
-    return rows_between
+def on_device(rows: Matrix, device: torch.device) -> Rows:
+    """A batch as a step reads it: on a CPU what is sparse is never dense."""
+    if isinstance(rows, np.ndarray):
+        return torch.from_numpy(rows).to(device)
+    parts = SparseRows(
+        torch.from_numpy(rows.indices.astype(np.int32, copy=False)).to(device),
+        torch.from_numpy(rows.data).to(device),
+        torch.from_numpy(rows.indptr.astype(np.int32, copy=False)).to(device),
+    )
+    return parts if device.type == "cpu" else parts.dense(rows.shape[1])
 
 
 class RowsOnDevice:

@@ -107,6 +107,12 @@ def _add_fit(subparsers: Any) -> None:
     parser.add_argument("--learning-rate", type=float, help="of Adam, at its highest (0.005)")
     parser.add_argument("--max-words", type=int, help="size of the vocabulary (10000)")
     parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="such as 4GB: learn words from the whole corpus and the rest from as many of its "
+        "documents as fit",
+    )
+    parser.add_argument(
         "--language",
         help=f"whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
     )

@@ -27,8 +27,12 @@ def fit(options: argparse.Namespace) -> int:
     check_output(output.resolve(), "boltzhash model")
     start = time.monotonic()
     try:
-        texts = (document.text for document in _read(options, "reading"))
-        hasher.fit(texts, features=_features(options), checkpoint=checkpoint)
+        hasher.fit(
+            (document.text for document in _read(options, "reading")),
+            features=_features(options),
+            max_memory=options.max_memory,
+            checkpoint=checkpoint,
+        )
     except KeyboardInterrupt:
         if checkpoint.exists():
             say(f"{checkpoint} keeps what is done; the same command goes on from there")

@@ -101,7 +101,11 @@ def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -
     >>> count_words(["A bus, a BUS", "pear"], make_counter(["apple", "bus"], None)).ends
     array([0, 1, 1])
     """
-    blocks = [counter.count(block, grow=grow) for block in _blocks(texts)]
+    return joined([counter.count(block, grow=grow) for block in blocks_of(texts)])
+
+
+def joined(blocks: list[Counts]) -> Counts:
+    """The documents of all blocks, one after the other."""
     if len(blocks) == 1:
         return blocks[0]
     ends = [np.zeros(1, dtype=np.int64)]
@@ -128,7 +132,8 @@ def check_texts(texts: list[str], first: int = 0) -> list[str]:
     return texts
 
 
-def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+def blocks_of(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts a block at a time, checked to be texts."""
     remaining = iter(texts)
     for start in itertools.count(step=BLOCK):
         block = check_texts(list(itertools.islice(remaining, BLOCK)), start)

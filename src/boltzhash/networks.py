@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import embedding_bag
+
+from boltzhash.derivatives import SparseProduct
 
 PARTS = ("weight", "bias")
 
@@ -40,6 +41,19 @@ class SparseRows(NamedTuple):
 Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is small and faster so
 
 
+def stacked(above: Rows, below: Rows) -> Rows:
+    """Both, one under the other."""
+    if isinstance(above, Tensor) and isinstance(below, Tensor):
+        return torch.cat([above, below])
+    assert isinstance(above, SparseRows)
+    assert isinstance(below, SparseRows)
+    return SparseRows(
+        torch.cat([above.indices, below.indices]),
+        torch.cat([above.values, below.values]),
+        torch.cat([above.offsets, above.offsets[-1] + below.offsets[1:]]),
+    )
+
+
 def row_sums(rows: Rows) -> Tensor:
     """The sum of each row."""
     if isinstance(rows, Tensor):
@@ -52,7 +66,7 @@ def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """Inverted dropout with a generator of its own: torch's draws from the global one."""
     if rate == 0:
         return x
-    kept = torch.empty_like(x).bernoulli_(1 - rate, generator=generator)
+    kept = torch.empty_like(x).uniform_(generator=generator).ge_(rate)  # bernoulli_ takes longer
     return x * kept.div_(1 - rate)
 
 
@@ -79,15 +93,8 @@ class SparseLinear(Linear):
     def forward(self, x: Rows) -> Tensor:
         if isinstance(x, Tensor):
             return super().forward(x)
-        summed: Tensor = embedding_bag(
-            x.indices,
-            self.weight,
-            x.offsets,
-            mode="sum",
-            per_sample_weights=x.values,
-            include_last_offset=True,
-        )
-        return summed + self.bias
+        product: Tensor = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
+        return product + self.bias
 
 
 class Heads(Linear):
@@ -121,9 +128,19 @@ class InferenceNetwork(nn.Module):
         self.heads = Heads(n_hidden, heads, generator)
 
     def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
+        return self.heads.named(self.heads(self._hidden(x, generator)))
+
+    def with_neighbour(
+        self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """All heads of x and one of a neighbour of each row: the layers below see both at once."""
+        h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
+        weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
+        return self.heads.named(self.heads(h)), torch.addmm(bias, beside, weight)
+
+    def _hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
         h = dropout(self.hidden1(x).relu(), self.dropout_rate, generator)
-        h = dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
-        return self.heads.named(self.heads(h))
+        return dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
 
     def arrays(self) -> dict[str, Tensor]:
         """The weights by name, those of each head by themselves."""

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from boltzhash.derivatives import DecodedLogLikelihood, Words
 from boltzhash.distributions import BernoulliMixture, Boltzmann
-from boltzhash.networks import Rows, row_sums
+from boltzhash.networks import Rows, SparseRows, row_sums
 
 
 def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
@@ -28,6 +29,29 @@ def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     found = target.values * word_logits[rows, target.indices]
     seen = torch.zeros_like(log_normalizer).index_add(0, rows, found)
     return seen - row_sums(target) * log_normalizer
+
+
+def decoded_log_likelihood(
+    codes: Tensor, weight: Tensor, bias: Tensor, target: Rows, n_groups: int = 1
+) -> Tensor:
+    """:func:`word_log_likelihood` of what a linear decoder makes of codes, sᵀE + b.
+
+    With several groups, the bits are read in so many groups that each say the document by themselves,
+    and the value is the mean. Of a sparse target, both it and its derivative take few passes.
+
+    >>> one_word = SparseRows(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([0, 1]))
+    >>> decoded_log_likelihood(torch.ones(1, 1), torch.zeros(1, 4), torch.zeros(4), one_word)  # 2 log ¼
+    tensor([-2.7726])
+    """
+    if isinstance(target, SparseRows):
+        rows = target.row_numbers()
+        places = rows * len(bias) + target.indices
+        words = Words(rows, places, target.values, row_sums(target))
+        value: Tensor = DecodedLogLikelihood.apply(codes, weight, bias, words, n_groups)  # type: ignore[no-untyped-call]
+        return value
+    groups = zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True)
+    readings = [word_log_likelihood(torch.addmm(bias, s, E), target) for s, E in groups]
+    return readings[0] if n_groups == 1 else torch.stack(readings).mean(0)
 
 
 class Prior(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,8 +11,11 @@ from scipy import sparse
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.counting import Counts, count_words, make_counter
+from boltzhash.sampling import Room, take_sample
 from boltzhash.stopwords import stop_words_of
 from boltzhash.tokens import compile_pattern, tokenize
+
+logger = logging.getLogger("boltzhash")
 
 
 class TfIdf:
@@ -91,36 +95,56 @@ class TfIdf:
         """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
         counter = make_counter([], self._pattern)
         counted = count_words(texts, counter, grow=True)
-        words = np.array(counter.words(), dtype=object)
-        counts = _matrix(counted, len(words))
-        if counts.shape[0] == 0:
+        words = counter.words()
+        frequency = np.bincount(counted.numbers, minlength=len(words))
+        columns = self._learn_vocabulary(words, frequency, len(counted.ends) - 1)
+        return self._weigh(_matrix(counted, len(words))[:, columns])
+
+    def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
+        """Learn the vocabulary from all documents, and weigh those that there is room for."""
+        sample = take_sample(texts, self._pattern, room, seed)
+        columns = self._learn_vocabulary(sample.words, sample.frequency, sample.n_documents)
+        kept = _matrix(sample.counts, len(sample.words))[:, columns]
+        if kept.shape[0] < sample.n_documents:
+            logger.info(
+                "learning from %d of %d documents, which is what max_memory has room for; words "
+                "and their weights come from all",
+                kept.shape[0],
+                sample.n_documents,
+            )
+        return self._weigh(kept)
+
+    def _learn_vocabulary(
+        self, words: list[str], frequency: NDArray[np.int64], n_documents: int
+    ) -> NDArray[np.int64]:
+        """Choose words and weigh them by the documents they occur in; returns their numbers."""
+        if n_documents == 0:
             raise ValueError("the corpus is empty: at least 2 documents are needed")
-        frequency = np.bincount(counts.indices, minlength=len(words))
         usable = np.array(
             [
-                self.min_df <= df <= max(self.max_df * counts.shape[0], 1)
+                self.min_df <= df <= max(self.max_df * n_documents, 1)
                 and word not in self._stop_words
                 for word, df in zip(words, frequency, strict=True)
             ],
             dtype=bool,
         )
-        everywhere = frequency == counts.shape[0]
-        if not usable.any() and everywhere.any() and everywhere.all() and counts.shape[0] > 1:
+        everywhere = frequency == n_documents
+        if not usable.any() and everywhere.any() and everywhere.all() and n_documents > 1:
             raise ValueError(
-                f"all {counts.shape[0]} documents are the same, or have the same words: "
+                f"all {n_documents} documents are the same, or have the same words: "
                 "at least 2 different ones are needed to fit"
             )
         if not usable.any():
             raise ValueError(
                 f"no word is left for the vocabulary: of {len(words)} different words in "
-                f"{counts.shape[0]} documents, all are stop words or stand in more than max_df="
+                f"{n_documents} documents, all are stop words or stand in more than max_df="
                 f"{self.max_df} of them or in fewer than min_df={self.min_df}"
             )
         ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
         columns = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
-        idf = np.log((1 + counts.shape[0]) / (1 + frequency[columns])) + 1
-        self._set_vocabulary([str(w) for w in words[columns]], idf)
-        return self._weigh(counts[:, columns])
+        idf = np.log((1 + n_documents) / (1 + frequency[columns])) + 1
+        self._set_vocabulary([words[j] for j in columns], idf)
+        return columns
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Weigh documents; words not in the vocabulary do not count."""

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from boltzhash.batches import Batch, Documents, Plan, Terms, minibatches
+from boltzhash.batches import Batch, Documents, Plan, RowNumbers, Terms, on_device
 from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
+from boltzhash.networks import Rows
 from boltzhash.persistence import read_checkpoint, write_checkpoint
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
@@ -203,26 +204,38 @@ class PlainSteps:
     def epoch(
         self, plan: Plan, rates: list[float], progress: float, seed: int
     ) -> tuple[Tensor, Tensor]:
-        inputs = self._documents.inputs
-        targets = self._documents.mixed_targets(plan.neighbour)
-        beside = [*plan.companions, *([] if plan.neighbour is None else [plan.neighbour])]
-        matrices = [inputs, targets, *(inputs[rows] for rows in beside)]
-        batches = minibatches(matrices, self._batch_size, plan.order, self._device)
         generator = torch.Generator(self._device).manual_seed(seed)
         so_far = torch.tensor(progress, device=self._device)
         sums = torch.zeros(2, device=self._device)
         bits = []
-        for rate, (x, t, *others) in zip(rates, batches, strict=True):
+        for rate, rows in zip(rates, plan.batches(self._batch_size), strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            neighbour = others.pop() if plan.neighbour is not None else None
-            terms = self._step(Batch(x, t, so_far, generator, tuple(others), neighbour))
+            terms = self._step(self._batch(plan, rows, so_far, generator))
             self.optimizer.zero_grad(set_to_none=True)
             terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             self.optimizer.step()
             sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
             bits.append(terms.bits)
         return sums, torch.cat(bits)
+
+    def _batch(
+        self, plan: Plan, rows: RowNumbers, progress: Tensor, generator: torch.Generator
+    ) -> Batch:
+        """Taken from the matrices as it is needed, so that an epoch holds no copy of them."""
+
+        def inputs(of: RowNumbers) -> Rows:
+            return on_device(self._documents.inputs[of], self._device)
+
+        targets = self._documents.mixed_targets(rows, plan.neighbour)
+        return Batch(
+            inputs(rows),
+            on_device(targets, self._device),
+            progress,
+            generator,
+            tuple(inputs(companion[rows]) for companion in plan.companions),
+            None if plan.neighbour is None else inputs(plan.neighbour[rows]),
+        )
 
 
 def _resume(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
@@ -35,6 +36,7 @@ from boltzhash.hashers.documents import (
     words_a_row,
 )
 from boltzhash.persistence import Arrays, fingerprint, write_model
+from boltzhash.sampling import Room, make_room, parse_memory
 from boltzhash.text import TfIdf
 from boltzhash.threads import in_threads
 
@@ -117,6 +119,7 @@ class Hasher(  # type: ignore[call-arg]
         y: object = None,
         *,
         features: Any = None,
+        max_memory: int | str | None = None,
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
     ) -> Self:
@@ -131,6 +134,10 @@ class Hasher(  # type: ignore[call-arg]
             Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
             then made from these; the words are what codes should speak of. From then on the model
             wants features of everything it hashes. For the methods with a word decoder.
+        max_memory : int or str, optional
+            What the process may take, in bytes or like ``"4 GB"``, for texts that come from a generator
+            and are more than that. Vocabulary and idf are learned from all of them; the rest from a
+            uniform sample, as large as there is room for. Same seed and bound, same sample.
         checkpoint : path, optional
             A folder that keeps the state of a long fit. After an interruption, the same call goes on
             from there, to the same codes. It stays when the fit is done: remove it once the model
@@ -141,12 +148,17 @@ class Hasher(  # type: ignore[call-arg]
         """
         check_n_bits(self.n_bits)
         self._check_params()
+        if features is not None and max_memory is not None:
+            raise ValueError(
+                "max_memory takes a sample of the documents, and features have a row for every one: "
+                "give one of the two"
+            )
         dense = None if features is None else self._features(features)
         if dense is not None:
             check_finite(dense)
         before = dict(self.__dict__)
         try:
-            matrix = self._fit_documents(X)
+            matrix = self._fit_documents(X, self._room(max_memory))
             check_enough_to_learn(matrix)
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
@@ -309,8 +321,19 @@ class Hasher(  # type: ignore[call-arg]
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _fit_documents(self, X: Any) -> sparse.csr_matrix:
+    def _room(self, max_memory: int | str | None) -> Room | None:
+        if max_memory is None:
+            return None
+        return make_room(parse_memory(max_memory), self.n_bits, self._bytes_of_model())
+
+    def _bytes_of_model(self) -> int:
+        """What a fit takes for the model, however large the corpus."""
+        return 32 * self.max_words * self.n_bits
+
+    def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
         texts = as_texts(X)
+        if texts is None and room is not None:
+            raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
         if texts is None:
             matrix = check_not_negative(
                 validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
@@ -325,7 +348,11 @@ class Hasher(  # type: ignore[call-arg]
             min_df=self.min_df,
             max_df=self.max_df,
         )
-        matrix = tfidf.fit_transform(texts)
+        if room is None:
+            matrix = tfidf.fit_transform(texts)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            matrix = tfidf.fit_sample(texts, room, seed)
         self.tfidf_ = tfidf
         self.n_features_in_ = len(tfidf.words_)
         return matrix

@@ -186,7 +186,8 @@ class CorrSH(DeepHasher):
         from boltzhash.batches import Terms
         from boltzhash.distributions import BernoulliMixture
 
-        posterior = self._boltzmann(model.encoder(batch.inputs, batch.generator))
+        outputs, beside = self._encoded(model, batch)
+        posterior = self._boltzmann(outputs)
         estimate, prior = model.parts["gradient"], model.parts["prior"]
         logits = posterior.sample_logits(1 + self.n_components, batch.generator)
         r, mixture = logits[0], BernoulliMixture(logits[1:])
@@ -217,8 +218,8 @@ class CorrSH(DeepHasher):
             nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
             codes = posterior.sample(batch.generator)
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
-        if self.contrast and batch.neighbour is not None:
-            loss = loss + self._contrast(model, posterior.location, batch)
+        if beside is not None:
+            loss = loss + self._contrast(posterior.location, beside)
         reconstruction, kl = -first.detach().mean(), second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
@@ -249,26 +250,31 @@ class CorrSH(DeepHasher):
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | s), the mean over the groups of bits where there are several."""
-        import torch
+        from boltzhash.objectives import decoded_log_likelihood
 
-        from boltzhash.objectives import word_log_likelihood
-
-        n_groups = -(-self.n_bits // (self.group_bits or self.n_bits))
         decoder = model.decoder
-        codes = noisy_code.tensor_split(n_groups, dim=-1)
-        weights = decoder.weight.tensor_split(n_groups)
-        readings = [
-            word_log_likelihood(torch.addmm(decoder.bias, code, weight), batch.targets)
-            for code, weight in zip(codes, weights, strict=True)
-        ]
-        return readings[0] if n_groups == 1 else torch.stack(readings).mean(0)
+        return decoded_log_likelihood(
+            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_groups()
+        )
 
-    def _contrast(self, model: Autoencoder, location: Tensor, batch: Batch) -> Tensor:
+    def _n_groups(self) -> int:
+        return -(-self.n_bits // (self.group_bits or self.n_bits))
+
+    def _bytes_of_model(self) -> int:
+        return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_groups()
+
+    def _encoded(self, model: Autoencoder, batch: Batch) -> tuple[dict[str, Tensor], Tensor | None]:
+        """What the network says of the documents, and the locations of their neighbours' codes."""
+        if not self.contrast or batch.neighbour is None:
+            return model.encoder(batch.inputs, batch.generator), None
+        return model.encoder.with_neighbour(
+            batch.inputs, batch.neighbour, "location", batch.generator
+        )
+
+    def _contrast(self, location: Tensor, beside: Tensor) -> Tensor:
         """The weighted contrast between the codes of the documents and of their neighbours."""
         from boltzhash.objectives import neighbour_contrast
 
-        assert batch.neighbour is not None
-        beside = model.encoder(batch.neighbour, batch.generator)["location"]
         one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
         weight = self.contrast * CONTRAST_BITS / self.n_bits
         return weight * neighbour_contrast(one, other, CONTRAST_TEMPERATURE).mean()

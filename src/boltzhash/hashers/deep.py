@@ -186,9 +186,10 @@ class DeepHasher(Hasher):
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction."""
-        from boltzhash.objectives import word_log_likelihood
+        from boltzhash.objectives import decoded_log_likelihood
 
-        return word_log_likelihood(model.decoder(noisy_code), batch.targets)
+        decoder = model.decoder
+        return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
 
     def _beta(self, batch: Batch) -> Tensor | float:
         return ramp(self.kl_weight, batch.progress / self.kl_ramp)
@@ -320,6 +321,11 @@ class DeepHasher(Hasher):
             sums = np.asarray(matrix.sum(axis=1)).ravel()
             target.data = matrix.data * np.repeat(lengths / sums, lengths)
         return target
+
+    def _bytes_of_model(self) -> int:
+        """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
+        a_word = 7 * (self.hidden_units + self.n_bits) + 4 * self.batch_size
+        return 4 * self.max_words * a_word
 
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
