@@ -53,6 +53,7 @@ EXPONENT_AT_MOST = 1.1  # and of the time of an epoch in documents and in words
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--small", action="store_true", help="fewer lengths and sizes")
+    parser.add_argument("--one-thread", action="store_true", help="where the CPUs are busy")
     parser.add_argument("--one", nargs=3, type=int, metavar=("DOCUMENTS", "WORDS", "BITS"))
     options = parser.parse_args()
     if options.one:
@@ -61,7 +62,8 @@ def main() -> None:
     small = options.small
     corpus, matrix = read_matrix(small)
     lengths = (32, 128) if small else (8, 16, 32, 64, 128)
-    threads = [available_cpus()] if small else sorted({1, available_cpus()})
+    threads = [1] if options.one_thread else sorted({1, available_cpus()})
+    threads = threads[-1:] if small else threads
     documents = [1000 * 2**i for i in range(4)] if small else [10_000 * 2**i for i in range(6)]
     words = [2000, 8000] if small else [2500 * 2**i for i in range(6)]
     result = {

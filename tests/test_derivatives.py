@@ -72,9 +72,13 @@ def test_decoded_likelihood_by_finite_differences(matrix: np.ndarray, n_groups: 
 
 @every_matrix
 @pytest.mark.parametrize("n_groups", [1, 2, 4])  # 4 groups of 6 bits are not equally long
-def test_decoded_likelihood_is_its_slow_twin(matrix: np.ndarray, n_groups: int) -> None:
+@pytest.mark.parametrize("count", ["alike", "differently"])
+def test_decoded_likelihood_is_its_slow_twin(matrix: np.ndarray, n_groups: int, count: str) -> None:
+    """With the same weight on every document, as in a mean, and with different ones."""
     inputs = decoder(len(matrix))
-    outside = normal(3, len(matrix))  # a different weight on every document
+    outside = normal(3, len(matrix))
+    if count == "alike":
+        outside.fill_(-0.7)
     fast = decoded_log_likelihood(*inputs, rows_of(matrix), n_groups)
     slow = plain(*inputs, torch.from_numpy(matrix), n_groups)
     torch.testing.assert_close(fast, slow, rtol=1e-12, atol=1e-13)
@@ -97,7 +101,7 @@ def test_derivative_by_the_bias_in_closed_form() -> None:
 
 
 def test_a_second_backward_gives_the_same() -> None:
-    """The softmax is overwritten by the first."""
+    """Nothing that is kept is overwritten by the first."""
     inputs = decoder(5)
     value = decoded_log_likelihood(*inputs, rows_of(random_matrix(5, 0.4)), 2).sum()
     first = torch.autograd.grad(value, inputs, retain_graph=True)

@@ -7,6 +7,7 @@ decoder's. Here both are a few passes; tests compare them with autograd's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -65,65 +66,67 @@ class Words(NamedTuple):
 class DecodedLogLikelihood(torch.autograd.Function):
     """Σ_w t_w log softmax(sᵀE + b)_w, the mean over groups of bits that each decode by themselves.
 
-    ``apply(codes, weight, bias, words, n_groups)``, differentiable in the first three. The derivative
-    by the logits is t − (Σt) softmax: the softmax is kept for it and overwritten with it, and the
-    words are added where they are.
+    ``apply(codes, weight, bias, words, n_groups)``, differentiable in the first three. The derivatives
+    are taken on the way forward, while the logits of a group are at hand, as if every document counted
+    once; nothing of the size documents × words is kept. When they count differently, those by weight and
+    bias are taken anew.
     """
 
     @staticmethod
     def forward(
         ctx: Any, codes: Tensor, weight: Tensor, bias: Tensor, words: Words, n_groups: int
     ) -> Tensor:
-        ctx.save_for_backward(codes, weight, bias)
-        ctx.words, ctx.n_groups = words, n_groups
-        ctx.softmaxes = []
         total = torch.zeros_like(words.totals)
-        for s, E in _groups(codes, weight, n_groups):
-            found, log_normalizer, softmax = _decode(s, E, bias, words)
-            total.index_add_(0, words.rows, words.amounts * found)
-            total.addcmul_(words.totals, log_normalizer, value=-1)
+        by_codes, by_weight, by_bias = [], torch.empty_like(weight), torch.zeros_like(bias)
+        readings = _readings(codes, weight, bias, words, n_groups)
+        for (s, E, value, by_logits), by_E in zip(
+            readings, by_weight.tensor_split(n_groups), strict=True
+        ):
+            total += value
             if any(ctx.needs_input_grad):
-                ctx.softmaxes.append(softmax)
+                by_codes.append(by_logits @ E.T)
+                torch.mm(s.T, by_logits, out=by_E)
+                by_bias += by_logits.sum(0)
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(codes, weight, bias, torch.cat(by_codes, -1), by_weight, by_bias)
+            ctx.words, ctx.n_groups = words, n_groups
         return total / n_groups
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        codes, weight, bias = ctx.saved_tensors
-        words: Words = ctx.words
+        codes, weight, bias, by_codes, by_weight, by_bias = ctx.saved_tensors
         each = gradient / ctx.n_groups
-        softmaxes, ctx.softmaxes = (
-            ctx.softmaxes,
-            [],
-        )  # overwritten below; a second call makes them anew
-        by_codes, by_weight = [], torch.empty_like(weight)
-        by_bias = torch.zeros_like(bias)
-        groups = zip(
-            _groups(codes, weight, ctx.n_groups), by_weight.tensor_split(ctx.n_groups), strict=True
-        )
-        for (s, E), by_E in groups:
-            softmax = softmaxes.pop(0) if softmaxes else _decode(s, E, bias, words)[2]
-            by_logits = softmax.mul_((-each * words.totals).unsqueeze(-1))
-            by_logits.view(-1).index_add_(0, words.places, each[words.rows] * words.amounts)
-            by_codes.append(by_logits @ E.T)
-            torch.mm(s.T, by_logits, out=by_E)
-            by_bias += by_logits.sum(0)
-        return torch.cat(by_codes, -1), by_weight, by_bias, None, None
+        if (each == each[:1]).all():
+            by_weight, by_bias = by_weight * each[:1], by_bias * each[:1]
+        else:
+            by_weight, by_bias = torch.empty_like(weight), torch.zeros_like(bias)
+            readings = _readings(codes, weight, bias, ctx.words, ctx.n_groups)
+            for (s, _, _, by_logits), by_E in zip(
+                readings, by_weight.tensor_split(ctx.n_groups), strict=True
+            ):
+                torch.mm((each.unsqueeze(-1) * s).T, by_logits, out=by_E)
+                by_bias += each @ by_logits
+        return each.unsqueeze(-1) * by_codes, by_weight, by_bias, None, None
 
 
-def _groups(codes: Tensor, weight: Tensor, n_groups: int) -> list[tuple[Tensor, Tensor]]:
-    parts = codes.tensor_split(n_groups, dim=-1), weight.tensor_split(n_groups)
-    return list(zip(*parts, strict=True))
+def _readings(
+    codes: Tensor, weight: Tensor, bias: Tensor, words: Words, n_groups: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Of each group of bits s and its part of E: log p(x | s), and its derivative t − (Σt) softmax.
 
-
-def _decode(s: Tensor, E: Tensor, bias: Tensor, words: Words) -> tuple[Tensor, Tensor, Tensor]:
-    """The logits at the words, log Σ exp of all, and their softmax.
-
-    The normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp: so the
+    One matrix holds the logits, their softmax and the derivative, of one group after the other. The
+    normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp: so the
     exponentials are computed once.
     """
-    logits = torch.addmm(bias, s, E)
-    found = logits.view(-1).index_select(0, words.places)
-    highest = logits.amax(-1)
-    softmax = torch.softmax(logits, -1, out=logits)
-    return found, highest - softmax.amax(-1).log(), softmax
+    logits = codes.new_empty(len(codes), len(bias))
+    for s, E in zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True):
+        torch.addmm(bias, s, E, out=logits)
+        found = logits.view(-1).index_select(0, words.places)
+        highest = logits.amax(-1)
+        softmax = torch.softmax(logits, -1, out=logits)
+        value = -words.totals * (highest - softmax.amax(-1).log())
+        value.index_add_(0, words.rows, words.amounts * found)
+        by_logits = softmax.mul_(-words.totals.unsqueeze(-1))
+        by_logits.view(-1).index_add_(0, words.places, words.amounts)
+        yield s, E, value, by_logits
