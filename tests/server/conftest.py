@@ -146,7 +146,7 @@ def _make(folder: Path, hasher: Hasher, documents: list[dict[str, Any]]) -> Path
     return folder
 
 
-@pytest.fixture()
+@pytest.fixture
 def folder(tmp_path: Path, lsh: Hasher, documents: list[dict[str, Any]]) -> Path:
     """A collection of the test's own."""
     return _make(tmp_path / "collection", lsh, documents)

@@ -143,6 +143,17 @@ def marked_snippet(text: str, query: str) -> list[dict[str, Any]]:
     return pieces
 
 
+def without_title(text: str, title: str) -> str:
+    """A text without a first paragraph that only says the title again.
+
+    >>> without_title("str title\\n\\nReturn a version.", "str.title")
+    'Return a version.'
+    """
+    first, _, rest = text.partition("\n\n")
+    is_title = len(first) <= 2 * len(title) and set(tokenize(first)) <= set(tokenize(title))
+    return rest if is_title and rest.strip() else text
+
+
 def telling_words(hasher: Hasher, text: str) -> list[str]:
     """The words of a text with most weight, heaviest first."""
     assert hasher.tfidf_ is not None  # or it would not be in a collection
@@ -158,7 +169,9 @@ def _hits(reader: Reader, matches: Matches, query: str) -> list[dict[str, Any]]:
             "id": match.id,
             "distance": match.distance,
             "title": title_of(match.document),
-            "snippet": marked_snippet(match.document.text, query),
+            "snippet": marked_snippet(
+                without_title(match.document.text, title_of(match.document)), query
+            ),
             "code": codes[match.id].tobytes().hex(),
             "metadata": match.document.metadata or {},
         }

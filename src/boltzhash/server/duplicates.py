@@ -24,7 +24,7 @@ class DuplicateGroups:
         self._last: _Found | None = None
 
     def page(self, reader: Reader, radius: int, offset: int, limit: int) -> dict[str, Any]:
-        """Largest groups last in line would hide them: they come first, then in order of insertion."""
+        """The smallest groups first: the fewer share a code, the more it says that they do."""
         with reader.one_generation() as state:
             if state.n_documents > MAX_DUPLICATES_AMONG:
                 raise RefusedError(
@@ -34,7 +34,7 @@ class DuplicateGroups:
                 )
             last = self._last
             if last is None or (last.generation, last.radius) != (state.generation, radius):
-                groups = sorted(reader.duplicates(radius), key=len, reverse=True)
+                groups = sorted(reader.duplicates(radius), key=len)
                 last = self._last = _Found(state.generation, radius, groups)
             shown = last.groups[offset : offset + limit]
             return {

@@ -8,6 +8,7 @@ among them, or whose code has changed since, are put among their nearest when th
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ FORMAT = "boltzhash map"
 FORMAT_VERSION = 1
 MAX_FITTED = 100_000
 MIN_FITTED = 10
-N_NEIGHBOURS = 15
+N_NEIGHBOURS = 25
 
 _NEAREST = 5  # of which a document that came later gets the mean place
 _SPREAD = 0.004  # of the map's width, so that such documents do not lie on one another
@@ -60,15 +61,20 @@ def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> 
     codes = np.ascontiguousarray(rows.codes[chosen])
     codes.flags.writeable = False
     neighbours, distances = _neighbours(codes, min(N_NEIGHBOURS, len(codes) - 1))
-    fitted = umap.UMAP(
+    model_of_points = umap.UMAP(
         n_neighbors=neighbours.shape[1],
-        min_dist=0.1,
+        min_dist=0.7,  # documents with the same code lie beside and not on one another
+        spread=2.0,
         random_state=seed,
         n_jobs=1,  # what random_state means anyway; it would be warned about
         init="pca" if len(codes) > 2 * N_NEIGHBOURS else "random",
         precomputed_knn=(neighbours, distances.astype(np.float32)),
         verbose=verbose,
-    ).fit_transform(np.unpackbits(codes, axis=1).astype(np.float32))
+    )
+    with warnings.catch_warnings():
+        # Neighbours that are given exactly cannot place new data: we have a way of our own.
+        warnings.filterwarnings("ignore", message="precomputed_knn")
+        fitted = model_of_points.fit_transform(np.unpackbits(codes, axis=1).astype(np.float32))
     return StoredMap(model, rows.places[chosen], codes, _scaled(fitted))
 
 
@@ -87,11 +93,11 @@ def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _scaled(points: Any) -> Points:
-    """Into the unit square, shape kept; a few stragglers do not make the rest small."""
-    low, high = np.percentile(points, [0.5, 99.5], axis=0)
-    width = float(max(high - low)) or 1.0
-    middle = (low + high) / 2
-    return np.asarray(np.clip((points - middle) / (1.1 * width) + 0.5, 0, 1), dtype=np.float32)
+    """Into the unit square; what lies far out is drawn nearer, so that the rest is not small."""
+    low, middle, high = np.percentile(points, [25, 50, 75], axis=0)
+    near = np.arcsinh((points - middle) / np.maximum(high - low, 1e-9))
+    lowest, highest = near.min(axis=0), near.max(axis=0)
+    return np.asarray((near - lowest) / np.maximum(highest - lowest, 1e-9), dtype=np.float32)
 
 
 def write_map(folder: Path, stored: StoredMap) -> None:

@@ -33,6 +33,7 @@ _OLD = (
 class _Colours(NamedTuple):
     values: list[str]
     of_point: list[int]
+    ordered: bool = False
 
 
 class MapView:
@@ -66,6 +67,7 @@ class MapView:
                 "y": scaled[:, 1].tolist(),
                 "field": field,
                 "values": colours.values,
+                "ordered": colours.ordered,
                 "colours": colours.of_point,
                 "left_out": len(rows.places) - len(places),
             }
@@ -128,7 +130,7 @@ def _ranges(values: list[Any], numbers: NDArray[np.float64]) -> _Colours:
         len(names) + 1 if value is None else int(np.searchsorted(inner, value, side="right"))
         for value in values
     ]
-    return _Colours([*names, OTHERS, MISSING], colours)
+    return _Colours([*names, OTHERS, MISSING], colours, ordered=True)
 
 
 def _shown(value: Any) -> str:

@@ -251,6 +251,7 @@ class Map(Answer):
     y: list[int] = []
     field: str | None = None
     values: Annotated[list[str], Field(description="What the colours stand for")] = []
+    ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
     colours: Annotated[list[int], Field(description="Of each point the index of its value")] = []
     left_out: Annotated[int, Field(description="Documents that have no point")] = 0
 

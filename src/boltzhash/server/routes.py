@@ -208,11 +208,11 @@ async def bit(service: Served, bit: Annotated[int, Path(ge=0, le=4095)]) -> Resp
 @api.get("/duplicates", response_model=messages.Duplicates, tags=["collection"])
 async def duplicates(
     service: Served,
-    radius: Annotated[int, Query(ge=0, le=8, description="Bits in which codes may differ")] = 2,
+    radius: Annotated[int, Query(ge=0, le=8, description="Bits in which codes may differ")] = 0,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
 ) -> Response:
-    """Groups of near-duplicates, the largest first: documents linked by steps of the radius."""
+    """Groups of near-duplicates, the smallest first: documents linked by steps of the radius."""
     return as_json(
         await service.slow_reads.run(lambda r: service.duplicates.page(r, radius, offset, limit))
     )
