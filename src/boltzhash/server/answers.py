@@ -11,7 +11,6 @@ import numpy as np
 from boltzhash.codes import Codes
 from boltzhash.collection import Matches
 from boltzhash.collection.documents import Id
-from boltzhash.collection.queries import hash_query
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search import snippet
@@ -22,7 +21,7 @@ from boltzhash.tokens import tokenize
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
 _SNIPPET_LENGTH = 240
-_SEARCHED = 20_000  # characters of a text in which a snippet is looked for
+_SEARCHED = 8_000  # characters of a text in which a snippet is looked for
 _TELLING_WORDS = 20
 
 _WORDS = re.compile(r"\w+")
@@ -32,10 +31,10 @@ def search_text(
     reader: Reader, text: str, k: int, where: dict[str, Any] | None, rerank: bool
 ) -> dict[str, Any]:
     with reader.one_generation() as state:
-        query = hash_query(reader.hasher, text)
-        matches = reader.search(text if rerank else query.code, k, where=where, rerank=rerank)
-        hits = _hits(reader, matches, text)
-        return _answer(state.generation, query.code, query.known_words, hits)
+        encoded = next(reader.hasher.transform_blocks([text]))
+        code, known_words = encoded.codes[0], int(encoded.known_words[0])
+        matches = reader.search(text if rerank else code, k, where=where, rerank=rerank)
+        return _answer(state.generation, code, known_words, _hits(reader, matches, text))
 
 
 def search_similar(

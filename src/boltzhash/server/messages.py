@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from boltzhash.codes import MAX_BITS
 from boltzhash.server.settings import (
@@ -14,6 +22,7 @@ from boltzhash.server.settings import (
     MAX_K,
     MAX_QUERY,
     MAX_TEXT,
+    MAX_VALUES,
 )
 
 _INT64 = 2**63 - 1
@@ -31,8 +40,21 @@ Code = Annotated[
         description="A packed code in hexadecimal, two digits a byte, bit 0 the highest of the first",
     ),
 ]
+
+
+def _check_values(where: dict[str, Any] | None) -> dict[str, Any] | None:
+    for field, wanted in (where or {}).items():
+        if isinstance(wanted, list) and len(wanted) > MAX_VALUES:
+            raise ValueError(
+                f"the field {field[:100]!r} may be compared with at most {MAX_VALUES} values, got "
+                f"{len(wanted)}"
+            )
+    return where
+
+
 Where = Annotated[
     dict[StrictStr, Any] | None,
+    AfterValidator(_check_values),
     Field(
         max_length=MAX_CONDITIONS,
         description="Filter by metadata: a value, a list of values, or comparisons such as "
