@@ -101,6 +101,12 @@ def test_filters_come_before_the_cut(served: Any, corrsh: Hasher, documents: Any
     assert len(allowed) == 20
 
 
+def test_null_is_no_filter(served: Any) -> None:
+    plain = served.post("/v1/search", text="star").json()
+    assert served.post("/v1/search", text="star", where=None).json() == plain
+    assert served.post("/v1/search", text="star", where={}).json() == plain
+
+
 def test_a_query_of_unknown_words_says_so(served: Any) -> None:
     answer = served.post("/v1/search", text="xylophone").json()
     assert answer["query"]["known_words"] == 0

@@ -42,8 +42,8 @@ Code = Annotated[
 ]
 
 
-def _check_values(where: dict[str, Any] | None) -> dict[str, Any] | None:
-    for field, wanted in (where or {}).items():
+def _check_values(where: dict[str, Any]) -> dict[str, Any]:
+    for field, wanted in where.items():
         if isinstance(wanted, list) and len(wanted) > MAX_VALUES:
             raise ValueError(
                 f"the field {field[:100]!r} may be compared with at most {MAX_VALUES} values, got "
@@ -52,11 +52,12 @@ def _check_values(where: dict[str, Any] | None) -> dict[str, Any] | None:
     return where
 
 
+Conditions = Annotated[
+    dict[StrictStr, Any], Field(max_length=MAX_CONDITIONS), AfterValidator(_check_values)
+]
 Where = Annotated[
-    dict[StrictStr, Any] | None,
-    AfterValidator(_check_values),
+    Conditions | None,
     Field(
-        max_length=MAX_CONDITIONS,
         description="Filter by metadata: a value, a list of values, or comparisons such as "
         '{"year": {">=": 2020}}; null is a field that is missing',
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],

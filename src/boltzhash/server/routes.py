@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from boltzhash.server import messages
 from boltzhash.server.answers import search_code, search_similar, search_text, stored_documents
@@ -264,7 +264,7 @@ async def readyz(service: Served) -> Response:
     return as_json({"status": "ready"})
 
 
-@operations.get("/metrics")
+@operations.get("/metrics", response_class=PlainTextResponse)
 async def metrics(service: Served) -> Response:
     """Counts for Prometheus, of all workers together."""
 

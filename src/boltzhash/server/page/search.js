@@ -105,6 +105,7 @@ export function searchView(main, state, { stats, go }) {
       announce(`${counted(found.hits.length, "document", "documents")}, the nearest ${counted(nearest, "bit", "bits")} away`);
       children.push(
         element("p", { class: "summary" }, barcode(code), element("span", {}, state.like !== null ? "its code" : "the code of your words")),
+        element("h2", { class: "unseen" }, "Documents found"),
         hitList(found.hits, { query, code, onLike, onBit }),
       );
       if (found.hits.length === state.k && state.k < 100) {
