@@ -161,8 +161,11 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
     return [hasher.tfidf_.words_[column] for column in row.indices[heaviest]]
 
 
-def _hits(reader: Reader, matches: Matches, query: str) -> list[dict[str, Any]]:
+def _hits(reader: Reader, matches: Matches, text: str) -> list[dict[str, Any]]:
+    """With the words of the text marked that the model knows: the others did not matter."""
     codes = reader.codes_of(matches.ids)
+    words = tokenize(text)
+    query = " ".join(reader.vocabulary().intersection(words)) or text
     return [
         {
             "id": match.id,

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from boltzhash.collection.documents import Id
 from boltzhash.server.answers import stored_documents
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP
+
+
+_COMPARED = 5_000  # documents whose words are compared; groups behind them keep their order
 
 
 class _Found(NamedTuple):
@@ -24,7 +29,7 @@ class DuplicateGroups:
         self._last: _Found | None = None
 
     def page(self, reader: Reader, radius: int, offset: int, limit: int) -> dict[str, Any]:
-        """The smallest groups first: the fewer share a code, the more it says that they do."""
+        """Groups whose documents share most words first: those are copies, others only a topic."""
         with reader.one_generation() as state:
             if state.n_documents > MAX_DUPLICATES_AMONG:
                 raise RefusedError(
@@ -34,7 +39,7 @@ class DuplicateGroups:
                 )
             last = self._last
             if last is None or (last.generation, last.radius) != (state.generation, radius):
-                groups = sorted(reader.duplicates(radius), key=len)
+                groups = _most_alike_first(reader, reader.duplicates(radius))
                 last = self._last = _Found(state.generation, radius, groups)
             shown = last.groups[offset : offset + limit]
             return {
@@ -50,3 +55,20 @@ class DuplicateGroups:
                     for group in shown
                 ],
             }
+
+
+def _most_alike_first(reader: Reader, groups: list[list[Id]]) -> list[list[Id]]:
+    """By the greatest tf-idf cosine of two in a group, of those of its documents that are shown."""
+    shown = [group[:MAX_IN_GROUP] for group in groups]
+    ends = np.cumsum([len(group) for group in shown])
+    n_compared = int(np.searchsorted(ends, _COMPARED, side="right"))
+    ids = [id_ for group in shown[:n_compared] for id_ in group]
+    documents = (reader.get(id_) for id_ in ids)
+    words = reader.hasher.tfidf(document.text for document in documents if document is not None)
+    likeness = []
+    for start, end in zip([0, *ends], ends[:n_compared], strict=False):
+        cosines = (words[start:end] @ words[start:end].T).toarray()
+        np.fill_diagonal(cosines, 0)
+        likeness.append(round(float(cosines.max()), 6))
+    order = sorted(range(n_compared), key=lambda number: -likeness[number])
+    return [*(groups[number] for number in order), *groups[n_compared:]]

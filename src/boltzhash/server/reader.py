@@ -48,6 +48,7 @@ class Reader(Collection):
     """
 
     _held: State | None = None
+    _vocabulary: tuple[str, frozenset[str]] = ("", frozenset())
 
     @contextmanager
     def one_generation(self) -> Iterator[State]:
@@ -101,6 +102,14 @@ class Reader(Collection):
                         raise CollectionError(f"{self.path} is damaged: the code of {id_!r}")
                     found[id_] = np.frombuffer(code, np.uint8)
         return found
+
+    def vocabulary(self) -> frozenset[str]:
+        """The words that the model knows."""
+        with self._reading() as state:
+            if self._vocabulary[0] != state.model:
+                assert self._hasher.tfidf_ is not None  # it reads texts
+                self._vocabulary = state.model, frozenset(self._hasher.tfidf_.words_)
+            return self._vocabulary[1]
 
     def field_values(self, most: int) -> dict[str, list[FieldValue]]:
         """Of each metadata field the commonest values, at most so many."""

@@ -212,7 +212,7 @@ async def duplicates(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
 ) -> Response:
-    """Groups of near-duplicates, the smallest first: documents linked by steps of the radius."""
+    """Groups of near-duplicates, those that share most words first."""
     return as_json(
         await service.slow_reads.run(lambda r: service.duplicates.page(r, radius, offset, limit))
     )
