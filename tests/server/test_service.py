@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,6 +257,34 @@ def test_writes_are_seen_at_once_and_raise_the_generation(
     with Collection.open(folder) as collection:
         assert [d.id for d in collection] == [d["id"] for d in left]
         collection.check()
+
+
+def test_workers_see_each_others_writes_and_end_with_their_parent(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder, "--workers", "2") as service:
+        metrics = set()
+        for number in range(7):
+            with httpx.Client(base_url=service.address) as new:  # whichever worker takes it
+                headers = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [{"id": number, "text": "comet"}]}
+                made = new.post("/v1/documents", json=body, headers=headers, timeout=30).json()
+            for _ in range(4):
+                with httpx.Client(base_url=service.address) as other:
+                    seen = other.post("/v1/documents/get", json={"ids": [number]}).json()
+                    assert seen["generation"] == made["generation"] == number + 2
+                    assert [d["id"] for d in seen["documents"]] == [number]
+                    metrics.add(_count(service, "/v1/documents/get"))
+        assert max(metrics) == 7 * 4  # counted together
+        service.process.kill()
+        service.process.wait()
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", service.port), timeout=1).close()
+            except OSError:
+                return
+            time.sleep(0.1)
+        raise AssertionError("the workers live on")
 
 
 def test_a_refused_batch_changes_nothing(served: Any) -> None:

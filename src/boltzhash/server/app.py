@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -61,4 +65,12 @@ def create_app(settings: Settings) -> FastAPI:
 
 def app_of_worker() -> FastAPI:
     """What each worker process serves; its settings are in the environment."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     return create_app(Settings.from_environment())
+
+
+def _end_with_parent(parent: int) -> None:
+    """A parent that was killed cannot end its workers, and they would keep the port."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)

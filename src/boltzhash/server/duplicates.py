@@ -12,7 +12,6 @@ from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP
 
-
 _COMPARED = 5_000  # documents whose words are compared; groups behind them keep their order
 
 

@@ -45,16 +45,13 @@ class StoredMap(NamedTuple):
 
 def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> StoredMap:
     """Points for at most 100,000 of the documents whose words are known, chosen at random."""
-    try:
-        import umap
-    except ImportError:
-        raise needs_extra("map", "umap-learn", "map") from None
     chosen = np.flatnonzero(rows.known)
     if len(chosen) < MIN_FITTED:
         raise ValueError(
             f"a map needs at least {MIN_FITTED} documents with words that the model knows, got "
             f"{len(chosen)}"
         )
+    umap = _import_umap()
     if len(chosen) > MAX_FITTED:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(chosen, MAX_FITTED, replace=False))
@@ -76,6 +73,16 @@ def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> 
         warnings.filterwarnings("ignore", message="precomputed_knn")
         fitted = model_of_points.fit_transform(np.unpackbits(codes, axis=1).astype(np.float32))
     return StoredMap(model, rows.places[chosen], codes, _scaled(fitted))
+
+
+def _import_umap() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # that Tensorflow is not there
+        try:
+            import umap
+        except ImportError:
+            raise needs_extra("map", "umap-learn", "map") from None
+    return umap
 
 
 def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
