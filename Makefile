@@ -3,18 +3,33 @@ BIN := .venv/bin
 READY := .venv/ready
 CHECKED := src tests experiments benchmarks
 
-.PHONY: install demo test lint types tests test-slow test-kernel test-kill bench-search bench-search-small tables experiments-smoke clean
+PORT ?= 8000
+DEMO := build/demo
+
+.PHONY: install demo serve test lint types tests test-slow test-kernel test-kill test-fuzz test-browser \
+	bench bench-search bench-search-small bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
 
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*.[ch] src/boltzhash/search/kernel/*)
 	$(PYTHON) -c 'import sys; sys.exit("boltzhash needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,serve,map,dev]'
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/boltzhash demo $${QUERY:+"$$QUERY"}
+	$(BIN)/boltzhash demo --output $(DEMO) $${QUERY:+"$$QUERY"}
+	@echo "From here: make serve, and open http://localhost:$(PORT)/"
+
+# The demo's collection on a page in the browser: http://localhost:8000/, or PORT=…
+serve: | $(DEMO)/map/config.json
+	$(BIN)/boltzhash serve $(DEMO) --port $(PORT)
+
+$(DEMO)/collection.sqlite: | $(READY)
+	$(BIN)/boltzhash demo --output $(DEMO)
+
+$(DEMO)/map/config.json: | $(DEMO)/collection.sqlite
+	$(BIN)/boltzhash map $(DEMO)
 
 test: lint types tests
 
@@ -26,7 +41,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -m 'not slow and not browser and not fuzz'
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)
@@ -58,6 +73,27 @@ experiments-smoke: $(READY)
 	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu
 	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu | grep -x '0 runs to do'
 	RESULTS=build/smoke $(BIN)/python experiments/tables.py --print smoke
+
+# Everything that is measured, small, each ratio beside its bar; some minutes.
+bench: $(READY)
+	$(BIN)/python benchmarks/search.py --small
+	$(BIN)/python benchmarks/encoding.py --small
+	$(BIN)/python benchmarks/training.py --small
+
+# Requests made up from the OpenAPI description, for some minutes.
+test-fuzz: $(READY)
+	$(BIN)/python -m pytest -m fuzz tests/server
+
+# The page in a real Chromium; as root, Debian's is installed where there is none.
+test-browser: $(READY)
+	tests/server/install-browser
+	$(BIN)/python -m pytest -m browser tests/server
+
+bench-service: | $(DEMO)/collection.sqlite
+	$(BIN)/python benchmarks/service.py $(DEMO)
+
+screenshots: | $(DEMO)/map/config.json
+	$(BIN)/python docs/screenshots.py $(DEMO)
 
 clean:
 	rm -rf .venv build dist src/*.egg-info src/boltzhash/*.so src/boltzhash/search/*.so

@@ -27,6 +27,7 @@ import torch
 import boltzhash
 from boltzhash import CorrSH, cli, demo, training
 from boltzhash.cli import build_parser, main
+from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.hashers import HASHERS
 from boltzhash.hashers.deep import DEFAULT_EPOCHS
@@ -508,11 +509,14 @@ def test_explain_wants_a_positive_number_of_words(fitted: Fitted) -> None:
 # Demo
 
 
-def test_the_demo_answers_its_questions_and_mine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_answers_its_questions_and_mine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     documents = [Document(d["id"], f"name in words\n\n{d['text']}") for d in DOCUMENTS]
     monkeypatch.setattr(demo, "docstring_corpus", lambda: documents)
     monkeypatch.setattr(demo, "CorrSH", lambda **settings: CorrSH(**settings, epochs=10))
-    lines = succeed("demo", "planet orbit").splitlines()
+    kept = str(tmp_path / "kept")
+    lines = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert lines[0].startswith("60 docstrings read in ")
     for question in (*demo.QUESTIONS, "planet orbit"):
         assert lines.count(question) == 1
@@ -520,6 +524,15 @@ def test_the_demo_answers_its_questions_and_mine(monkeypatch: pytest.MonkeyPatch
     hits = [line.split() for line in last if re.match(r" +\d+ +\d+  \w+-\d+ +\w", line)]
     assert [int(hit[0]) for hit in hits] == [1, 2, 3, 4, 5] * 2
     assert {"planet", "orbit"}.intersection(word.rstrip(".") for word in hits[5][3:])
+    assert lines[-1].endswith(f"boltzhash serve {kept}")
+    with Collection.open(kept) as collection:
+        assert [(d.id, d.text) for d in collection] == [(d.id, d.text) for d in documents]
+    monkeypatch.setattr(demo, "CorrSH", None)  # what was learned is used again
+    again = succeed("demo", "planet orbit", "--output", kept).splitlines()
+    assert again[again.index("planet orbit") :] == lines[lines.index("planet orbit") :]
+    monkeypatch.setattr(demo, "docstring_corpus", lambda: documents[1:])
+    refused = run("demo", "--output", kept)
+    assert (refused.code, "something else" in refused.err) == (5, True)
 
 
 # Corpora

@@ -14,6 +14,7 @@ from typing import Any
 from boltzhash import collection_commands, commands
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.finder import CANDIDATES
+from boltzhash.server.command import add_server_parsers
 from boltzhash.stopwords import LANGUAGES
 from boltzhash.version import __version__
 
@@ -76,6 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_methods(subparsers)
     _add_demo(subparsers)
     collection_commands.add_collection_parsers(subparsers, _add_corpus_arguments, _add_json)
+    add_server_parsers(subparsers)
     return parser
 
 
@@ -201,7 +203,15 @@ def _add_demo(subparsers: Any) -> None:
         "demo",
         help="learn from Python's own docstrings and answer questions",
         description="Fit 64-bit codes to the docstrings of this Python (standard library, numpy, "
-        "scipy, scikit-learn), then answer five questions and yours. About a minute.",
+        "scipy, scikit-learn), then answer five questions and yours. About a minute. What was learned "
+        "is kept as a collection, for `boltzhash serve` and the next demo.",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        default="boltzhash-demo",
+        metavar="COLLECTION",
+        help="folder to keep (boltzhash-demo)",
     )
     parser.add_argument("queries", metavar="QUERY", nargs="*", help="a question of your own")
     parser.set_defaults(run=commands.demo)

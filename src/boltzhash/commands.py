@@ -221,7 +221,7 @@ def explain(options: argparse.Namespace) -> int:
 def demo(options: argparse.Namespace) -> int:
     from boltzhash.demo import run_demo
 
-    run_demo(options.queries)
+    run_demo(options.queries, Path(options.output))
     return OK
 
 

@@ -1,13 +1,16 @@
-"""The demo: learn from the docstrings of this Python, then answer questions about it."""
+"""The demo: learn from the docstrings of this Python, answer questions, and keep a collection."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+from boltzhash.collection import Collection
+from boltzhash.collection.database import DATABASE
 from boltzhash.corpus import Document
 from boltzhash.docstrings import docstring_corpus
 from boltzhash.finder import CANDIDATES, Finder
-from boltzhash.hashers import CorrSH
+from boltzhash.hashers import CorrSH, Hasher
 from boltzhash.search import snippet
 
 QUESTIONS = (
@@ -20,15 +23,15 @@ QUESTIONS = (
 SHOWN = 5
 
 
-def run_demo(queries: list[str]) -> None:
-    """Fit, index, and answer the five questions and any others, printing as it goes."""
-    start = time.monotonic()
-    documents = docstring_corpus()
-    print(f"{len(documents)} docstrings read in {time.monotonic() - start:.0f} s", flush=True)
+def run_demo(queries: list[str], output: Path) -> None:
+    """Fit, index, and answer the five questions and any others, printing as it goes.
 
+    The collection in the folder ``output`` is made, or used again where it is of these docstrings.
+    """
     start = time.monotonic()
-    hasher = CorrSH(n_bits=64, verbose=True).fit(document.text for document in documents)
-    print(f"64-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
+    documents = [_with_metadata(document) for document in docstring_corpus()]
+    print(f"{len(documents)} docstrings read in {time.monotonic() - start:.0f} s", flush=True)
+    hasher = _kept_hasher(documents, output)
 
     start = time.monotonic()
     codes = hasher.transform(document.text for document in documents)
@@ -40,6 +43,36 @@ def run_demo(queries: list[str]) -> None:
     print("\nrank, Hamming distance, name, snippet")
     for query in [*QUESTIONS, *queries]:
         _show(finder, query, documents)
+    print(
+        f"\n{output} keeps it as a collection. To search it in a browser: boltzhash serve {output}"
+    )
+
+
+def _with_metadata(document: Document) -> Document:
+    """The demo's documents have names such as scipy.stats.norm, which say where they come from."""
+    package, *inner = str(document.id).split(".")
+    library = package if package in ("numpy", "scipy", "sklearn") else "python"
+    module = ".".join([package, *inner[:1]]) if library != "python" else package
+    words = len(document.text.split())
+    return document._replace(metadata={"library": library, "module": module, "words": words})
+
+
+def _kept_hasher(documents: list[Document], output: Path) -> Hasher:
+    """The model of the collection in ``output``, which is made first where it is not there."""
+    if not (output / DATABASE).is_file():
+        start = time.monotonic()
+        hasher = CorrSH(n_bits=64, verbose=True).fit(document.text for document in documents)
+        print(f"64-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
+        Collection.create(output, hasher).close()
+    with Collection.open(output) as collection:
+        if len(collection) == 0 or collection.unfinished() is not None:
+            collection.add_resumably(documents, "demo")
+        if list(collection) != documents:
+            raise FileExistsError(
+                f"{output} is a collection of something else, or of another Python: delete it, or "
+                "give another folder with --output"
+            )
+        return collection.hasher
 
 
 def _docstring_line(text: str, query: str) -> str:

@@ -1,0 +1,95 @@
+"""Take the screenshots of docs/images from the real page, in Chromium.
+
+    python docs/screenshots.py COLLECTION
+
+The collection should be the demo's, with a map: ``make screenshots`` sees to that. PNGs are reduced to
+256 colours, which a page of text and dots survives.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+DESKTOP, PHONE = (1180, 760), (390, 800)
+
+
+def main() -> None:
+    log = Path(tempfile.mkdtemp()) / "log"
+    with log.open("w") as stderr:
+        service = subprocess.Popen(
+            [sys.executable, "-m", "boltzhash", "serve", sys.argv[1], "--port", "0"], stderr=stderr
+        )
+    try:
+        address = wait_for_address(log)
+        IMAGES.mkdir(exist_ok=True)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=FLAGS.split()
+            )
+            take(browser, address, "search", "?q=read+a+csv+file", DESKTOP, explain=True)
+            take(browser, address, "map", "?view=map", DESKTOP)
+            take(browser, address, "bits", "?view=bits&bit=12", DESKTOP, dark=True)
+            take(browser, address, "duplicates", "?view=duplicates", DESKTOP)
+            take(browser, address, "phone", "?q=open+a+zip+archive", PHONE)
+            browser.close()
+    finally:
+        service.terminate()
+        service.wait()
+
+
+def wait_for_address(log: Path) -> str:
+    for _ in range(600):
+        found = re.search(r"http://\S+:\d+", log.read_text())
+        if found:
+            return found.group()
+        time.sleep(0.1)
+    raise RuntimeError(f"the service did not start: {log.read_text()}")
+
+
+def take(
+    browser: Any,
+    address: str,
+    name: str,
+    query: str,
+    size: tuple[int, int],
+    *,
+    dark: bool = False,
+    explain: bool = False,
+) -> None:
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        device_scale_factor=1.5,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(f"{address}/{query}")
+    page.wait_for_load_state("networkidle")
+    if explain:
+        page.get_by_role("button", name="Why?").first.click()
+        page.wait_for_selector(".reasons h4")
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(600)  # for the map to be drawn in full
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+    context.close()
+
+
+if __name__ == "__main__":
+    main()

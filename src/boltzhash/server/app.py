@@ -1,0 +1,76 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from boltzhash.server import refusals
+from boltzhash.server.guard import Guard
+from boltzhash.server.pages import pages
+from boltzhash.server.routes import api, operations
+from boltzhash.server.service import Service
+from boltzhash.server.settings import Settings
+from boltzhash.version import __version__
+
+_DESCRIPTION = (
+    "Search a collection of documents by the Hamming distance of short binary codes. Every answer "
+    "names the `generation` of the collection that it is true of. Errors are JSON: `error.message` "
+    "says what to change."
+)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service over one collection."""
+    service = Service(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with suppress(refusals.NoCollectionError):
+            await service.reads.run(len)  # so that the first request does not wait for the model
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="boltzhash",
+        version=__version__,
+        description=_DESCRIPTION,
+        docs_url=None,  # these load scripts from elsewhere; pages.py has one that does not
+        redoc_url=None,
+        lifespan=lifespan,
+        exception_handlers={
+            refusals.RefusedError: refusals.answer_refusal,
+            HTTPException: refusals.answer_http_error,
+            RequestValidationError: refusals.answer_invalid,
+            Exception: refusals.answer_bug,
+        },
+    )
+    app.state.service = service
+    app.include_router(operations)
+    app.include_router(api)
+    app.include_router(pages)
+    middleware: dict[str, Any] = {"settings": settings, "metrics": service.metrics}
+    app.add_middleware(Guard, **middleware)
+    return app
+
+
+def app_of_worker() -> FastAPI:
+    """What each worker process serves; its settings are in the environment."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    return create_app(Settings.from_environment())
+
+
+def _end_with_parent(parent: int) -> None:
+    """A parent that was killed cannot end its workers, and they would keep the port."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)

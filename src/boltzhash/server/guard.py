@@ -1,0 +1,210 @@
+"""What every request passes before it is looked at, and what every answer carries.
+
+Hosts and origins, the size of bodies and the time they take, headers for security, and counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from boltzhash.server.metrics import Metrics
+from boltzhash.server.refusals import error_response
+from boltzhash.server.settings import (
+    BODY_SECONDS,
+    MAX_BODY,
+    MAX_WRITE_BODY,
+    SEND_SECONDS,
+    Settings,
+)
+
+_SECURITY = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class _RefusedError(Exception):
+    def __init__(self, response: Response) -> None:
+        self.response = response
+
+
+class Guard:
+    """ASGI middleware around the whole service."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        headers = Headers(scope=scope)
+        outgoing = _Outgoing(send, self._cross_origin_headers(headers))
+        try:
+            refusal = self._refusal(scope, headers)
+            if refusal is not None:
+                raise _RefusedError(refusal)
+            body = await self._body(headers, receive)
+            await self._app(scope, _replay(body, receive), outgoing.send)
+        except _RefusedError as refused:
+            await refused.response(scope, receive, outgoing.send)
+        except Exception:
+            outgoing.status = 500  # someone further out answers so
+            raise
+        finally:
+            # By the pattern of the route: paths that clients make up must not become labels.
+            route = getattr(scope.get("route"), "path", "other")
+            elapsed = time.perf_counter() - start
+            self._metrics.observe(scope["method"], route, outgoing.status, elapsed)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        if self._settings.check_host and not self._is_our_host(headers.get("host", "")):
+            return error_response(
+                421,
+                "this service answers to localhost and IP addresses only: start it with "
+                "--allow-origin https://NAME to have it answer to a name",
+            )
+        origin = headers.get("origin")
+        if origin is None or urlsplit(origin).netloc == headers.get("host"):
+            return None
+        if origin not in self._settings.origins:
+            return error_response(
+                403,
+                "requests from pages of other sites are refused: start the service with "
+                "--allow-origin to let one in",
+            )
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            allowed = {
+                "access-control-allow-methods": "GET, POST",
+                "access-control-allow-headers": "authorization, content-type",
+                "access-control-max-age": "600",
+            }
+            return Response(status_code=204, headers=allowed)
+        return None
+
+    def _is_our_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if name == "localhost":
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in {urlsplit(origin).hostname for origin in self._settings.origins}
+        return True
+
+    def _cross_origin_headers(self, headers: Headers) -> dict[str, str]:
+        origin = headers.get("origin")
+        if origin is None or origin not in self._settings.origins:
+            return {}
+        return {"access-control-allow-origin": origin, "vary": "Origin"}
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """All of it, within limits of size and time."""
+        limit = MAX_WRITE_BODY if is_key(self._settings, headers) else MAX_BODY
+        announced = headers.get("content-length", "")
+        if announced.isascii() and announced.isdigit() and len(announced) < 20:
+            if int(announced) > limit:
+                raise _RefusedError(_too_large(limit))
+        elif announced:
+            raise _RefusedError(_bad_length())
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await _read_body(receive, limit)
+        except TimeoutError:
+            raise _RefusedError(
+                error_response(
+                    408,
+                    f"the body did not arrive within {BODY_SECONDS:g} s: send it faster, or less",
+                    headers={"connection": "close"},
+                )
+            ) from None
+
+
+def is_key(settings: Settings, headers: Headers) -> bool:
+    """Whether a request carries the key. Digests are compared, in constant time."""
+    if settings.api_key is None:
+        return False
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    ours = hashlib.sha256(settings.api_key.encode()).digest()
+    theirs = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
+    return hmac.compare_digest(ours, theirs) and scheme.lower() == "bearer"
+
+
+def _too_large(limit: int) -> Response:
+    return error_response(
+        413,
+        f"the body must have at most {limit} bytes: send less, or in several requests",
+        headers={"connection": "close"},
+    )
+
+
+def _bad_length() -> Response:
+    return error_response(
+        400, "content-length must be a number of bytes", headers={"connection": "close"}
+    )
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _RefusedError(_too_large(limit))
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replayed() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+class _Outgoing:
+    """Adds headers to an answer, notes its status, and waits no more than a while for the client."""
+
+    def __init__(self, send: Send, extra: dict[str, str]) -> None:
+        self._send = send
+        self._extra: dict[str, Any] = {**_SECURITY, **extra}
+        self.status = 499  # until there is an answer
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in self._extra.items():
+                headers[name] = value
+            headers.setdefault("cache-control", "no-store")
+        async with asyncio.timeout(SEND_SECONDS):
+            await self._send(message)

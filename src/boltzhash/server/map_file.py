@@ -1,0 +1,170 @@
+"""The map of a collection: a point a document, near those with near codes.
+
+``boltzhash map`` fits UMAP to the Hamming distances of at most 100,000 codes and keeps the points
+in the folder ``map`` of the collection: places.npy, codes.npy and points.npy. Documents that are not
+among them, or whose code has changed since, are put among their nearest when the map is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes
+from boltzhash.collection.codes_file import Rows
+from boltzhash.errors import ModelError, needs_extra
+from boltzhash.persistence import CONFIG, atomic_folder, read_config
+from boltzhash.search import ExactIndex
+
+MAP = "map"
+FORMAT = "boltzhash map"
+FORMAT_VERSION = 1
+MAX_FITTED = 100_000
+MIN_FITTED = 10
+N_NEIGHBOURS = 25
+
+_NEAREST = 5  # of which a document that came later gets the mean place
+_SPREAD = 0.004  # of the map's width, so that such documents do not lie on one another
+
+Points = NDArray[np.float32]
+
+
+class StoredMap(NamedTuple):
+    """Places of documents in the order of insertion, their codes, and points between 0 and 1."""
+
+    model: str
+    places: NDArray[np.int64]
+    codes: Codes
+    points: Points
+
+
+def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> StoredMap:
+    """Points for at most 100,000 of the documents whose words are known, chosen at random."""
+    chosen = np.flatnonzero(rows.known)
+    if len(chosen) < MIN_FITTED:
+        raise ValueError(
+            f"a map needs at least {MIN_FITTED} documents with words that the model knows, got "
+            f"{len(chosen)}"
+        )
+    umap = _import_umap()
+    if len(chosen) > MAX_FITTED:
+        rng = np.random.default_rng(seed)
+        chosen = np.sort(rng.choice(chosen, MAX_FITTED, replace=False))
+    codes = np.ascontiguousarray(rows.codes[chosen])
+    codes.flags.writeable = False
+    neighbours, distances = _neighbours(codes, min(N_NEIGHBOURS, len(codes) - 1))
+    model_of_points = umap.UMAP(
+        n_neighbors=neighbours.shape[1],
+        min_dist=0.7,  # documents with the same code lie beside and not on one another
+        spread=2.0,
+        random_state=seed,
+        n_jobs=1,  # what random_state means anyway; it would be warned about
+        init="pca" if len(codes) > 2 * N_NEIGHBOURS else "random",
+        precomputed_knn=(neighbours, distances.astype(np.float32)),
+        verbose=verbose,
+    )
+    with warnings.catch_warnings():
+        # Neighbours that are given exactly cannot place new data: we have a way of our own.
+        warnings.filterwarnings("ignore", message="precomputed_knn")
+        fitted = model_of_points.fit_transform(np.unpackbits(codes, axis=1).astype(np.float32))
+    return StoredMap(model, rows.places[chosen], codes, _scaled(fitted))
+
+
+def _import_umap() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # that Tensorflow is not there
+        try:
+            import umap
+        except ImportError:
+            raise needs_extra("map", "umap-learn", "map") from None
+    return umap
+
+
+def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The exact k nearest of each code, itself first even where others are equal to it."""
+    rows, distances = ExactIndex(codes).search_rows(codes, k + 1)
+    own = np.arange(len(codes))[:, None]
+    is_own = rows == own
+    missed = ~is_own.any(axis=1)  # more than k others are equal and came before
+    is_own[missed, -1] = True
+    n = len(codes)
+    others = rows[~is_own].reshape(n, k)
+    away = distances[~is_own].reshape(n, k)
+    zeros = np.zeros((n, 1), dtype=np.int32)
+    return np.hstack([own, others[:, : k - 1]]), np.hstack([zeros, away[:, : k - 1]])
+
+
+def _scaled(points: Any) -> Points:
+    """Into the unit square; what lies far out is drawn nearer, so that the rest is not small."""
+    low, middle, high = np.percentile(points, [25, 50, 75], axis=0)
+    near = np.arcsinh((points - middle) / np.maximum(high - low, 1e-9))
+    lowest, highest = near.min(axis=0), near.max(axis=0)
+    return np.asarray((near - lowest) / np.maximum(highest - lowest, 1e-9), dtype=np.float32)
+
+
+def write_map(folder: Path, stored: StoredMap) -> None:
+    """Put the map of a collection in its folder, whole or not at all."""
+    with atomic_folder(folder / MAP, FORMAT) as fresh:
+        for name in ("places", "codes", "points"):
+            np.save(fresh / f"{name}.npy", getattr(stored, name))
+        config = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "model": stored.model,
+            "n_documents": len(stored.places),
+        }
+        (fresh / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def read_map(folder: Path) -> StoredMap | None:
+    """The map of a collection; None where none was made, an error where it is damaged."""
+    path = folder / MAP
+    if not path.is_dir():
+        return None
+    config = read_config(path, FORMAT, FORMAT_VERSION)
+    try:
+        places, codes, points = (
+            np.load(path / f"{name}.npy", allow_pickle=False)
+            for name in ("places", "codes", "points")
+        )
+        n = int(config["n_documents"])
+        model = str(config["model"])
+    except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged: {error}") from error
+    whole = (
+        (places.dtype, places.shape) == (np.dtype(np.int64), (n,))
+        and (points.dtype, points.shape) == (np.dtype(np.float32), (n, 2))
+        and (codes.dtype, codes.ndim, len(codes)) == (np.dtype(np.uint8), 2, n)
+    )
+    if not whole:
+        raise ModelError(f"{path} is damaged: its arrays are not those of {n} documents")
+    codes.flags.writeable = False
+    return StoredMap(model, places, codes, points)
+
+
+def place_near(stored: StoredMap, codes: Codes, places: NDArray[np.int64]) -> Points:
+    """Points for documents that were not fitted: amid their nearest, a little apart.
+
+    >>> stored = StoredMap("", np.arange(2), np.array([[0], [255]], dtype=np.uint8),
+    ...                    np.array([[0.25, 0.25], [0.75, 0.75]], dtype=np.float32))
+    >>> near = place_near(stored, np.array([[1]], dtype=np.uint8), np.array([9]))
+    >>> bool(np.abs(near - 0.25).max() < 0.05)
+    True
+    """
+    if len(codes) == 0:
+        return np.empty((0, 2), dtype=np.float32)
+    rows, distances = ExactIndex(stored.codes).search_rows(
+        np.ascontiguousarray(codes), min(_NEAREST, len(stored.codes))
+    )
+    weights = 4.0 ** -(distances - distances[:, :1]).astype(np.float64)
+    weights /= weights.sum(axis=1, keepdims=True)
+    points = (stored.points[rows] * weights[:, :, None]).sum(axis=1)
+    # By the golden angle, so that a document always gets the same point.
+    angles = places * 2.399963
+    apart = np.stack([np.cos(angles), np.sin(angles)], axis=1) * _SPREAD
+    return np.asarray(np.clip(points + apart, 0, 1), dtype=np.float32)

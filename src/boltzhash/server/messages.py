@@ -1,0 +1,310 @@
+"""What requests and answers look like. These are also the OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
+
+from boltzhash.codes import MAX_BITS
+from boltzhash.server.settings import (
+    MAX_BATCH,
+    MAX_CONDITIONS,
+    MAX_IN_GROUP,
+    MAX_K,
+    MAX_QUERY,
+    MAX_TEXT,
+    MAX_VALUES,
+)
+
+_INT64 = 2**63 - 1
+MAX_ID = 1000  # characters
+
+StringId = Annotated[StrictStr, Field(max_length=MAX_ID)]
+IntegerId = Annotated[StrictInt, Field(ge=-_INT64 - 1, le=_INT64)]
+Id = StringId | IntegerId
+Text = Annotated[StrictStr, Field(max_length=MAX_QUERY)]
+Code = Annotated[
+    StrictStr,
+    Field(
+        pattern="^[0-9a-f]+$",
+        max_length=MAX_BITS // 4,
+        description="A packed code in hexadecimal, two digits a byte, bit 0 the highest of the first",
+    ),
+]
+
+
+def _check_values(where: dict[str, Any]) -> dict[str, Any]:
+    for field, wanted in where.items():
+        if isinstance(wanted, list) and len(wanted) > MAX_VALUES:
+            raise ValueError(
+                f"the field {field[:100]!r} may be compared with at most {MAX_VALUES} values, got "
+                f"{len(wanted)}"
+            )
+    return where
+
+
+Conditions = Annotated[
+    dict[StrictStr, Any], Field(max_length=MAX_CONDITIONS), AfterValidator(_check_values)
+]
+Where = Annotated[
+    Conditions | None,
+    Field(
+        description="Filter by metadata: a value, a list of values, or comparisons such as "
+        '{"year": {">=": 2020}}; null is a field that is missing',
+        examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
+    ),
+]
+K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="How many hits at most")]
+
+
+class Strict(BaseModel):
+    """A body in which a misspelt field is an error and not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchRequest(Strict):
+    text: Annotated[Text, Field(examples=["read a csv file"])]
+    k: K = 10
+    where: Where = None
+    rerank: Annotated[
+        StrictBool, Field(description="Reorder the 500 nearest by the words they share")
+    ] = False
+
+
+class SimilarRequest(Strict):
+    id: Id
+    k: K = 10
+    where: Where = None
+    rerank: StrictBool = False
+
+
+class NearestRequest(Strict):
+    code: Code
+    k: K = 10
+    where: Where = None
+
+
+class TextQuery(Strict):
+    text: Text
+
+
+class IdQuery(Strict):
+    id: Id
+
+
+class CodeQuery(Strict):
+    code: Code
+
+
+class ExplainRequest(Strict):
+    query: Annotated[
+        TextQuery | IdQuery | CodeQuery,
+        Field(description="What was searched for: one of the three"),
+    ]
+    id: Annotated[Id, Field(description="The hit")]
+
+
+class GetRequest(Strict):
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_K)]
+
+
+class NewDocument(Strict):
+    id: Id
+    text: Annotated[StrictStr, Field(max_length=MAX_TEXT)]
+    metadata: dict[StrictStr, Any] | None = None
+
+
+class AddRequest(Strict):
+    documents: Annotated[list[NewDocument], Field(min_length=1, max_length=MAX_BATCH)]
+    overwrite: Annotated[
+        StrictBool, Field(description="Replace documents whose id is there; else that is an error")
+    ] = False
+
+
+class DeleteRequest(Strict):
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_BATCH)]
+
+
+# Answers
+
+
+class Answer(BaseModel):
+    generation: Annotated[
+        int, Field(description="The state of the collection that this is true of; writes raise it")
+    ]
+
+
+class Piece(BaseModel):
+    """A part of a snippet; marked where it is a word of the query."""
+
+    text: str
+    marked: bool = False
+
+
+class Hit(BaseModel):
+    id: str | int
+    distance: int
+    title: str
+    snippet: list[Piece]
+    code: str
+    metadata: dict[str, Any]
+
+
+class AskedFor(BaseModel):
+    code: str
+    known_words: Annotated[
+        int | None,
+        Field(description="Words of the query that the model knows; 0: hits mean nothing"),
+    ]
+
+
+class Hits(Answer):
+    query: AskedFor
+    hits: list[Hit]
+
+
+class BitAgreement(BaseModel):
+    bit: int
+    agrees: bool
+    on: Annotated[bool, Field(description="Whether it is on in the document")]
+    words: Annotated[list[str], Field(description="What the document's side of the bit stands for")]
+    in_query: Annotated[list[str], Field(description="Those of the words that the query has")]
+    in_document: list[str]
+
+
+class Explanation(Answer):
+    distance: int
+    query_code: str
+    document_code: str
+    shared_words: list[str]
+    bits: list[BitAgreement]
+
+
+class StoredDocument(BaseModel):
+    id: str | int
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    code: str
+
+
+class Documents(Answer):
+    documents: list[StoredDocument]
+
+
+class Written(Answer):
+    written: int
+
+
+class Deleted(Answer):
+    deleted: int
+
+
+class Bit(BaseModel):
+    bit: int
+    share_on: Annotated[float, Field(description="Share of the sampled documents that have it on")]
+    on: Annotated[list[str], Field(description="Words of documents that have it on")]
+    off: list[str]
+
+
+class Bits(Answer):
+    n_bits: int
+    sampled: Annotated[int, Field(description="From how many documents shares were counted")]
+    words_from: Annotated[str, Field(description='"decoder" or "documents"')]
+    bits: list[Bit]
+    correlations: Annotated[
+        list[list[float]] | None, Field(description="Of the codes of the sampled documents")
+    ]
+    couplings: Annotated[
+        list[list[float]] | None,
+        Field(
+            description="Mean posterior covariance of the bits, its diagonal left out, where the model "
+            "has a Boltzmann posterior"
+        ),
+    ]
+
+
+class BitDocuments(Answer):
+    bit: Bit
+    correlated: Annotated[
+        list[tuple[int, float]], Field(description="The bits most correlated with it")
+    ]
+    documents: Annotated[
+        list[Hit],
+        Field(description="The documents of which the bit is surest, or the first with it"),
+    ]
+
+
+class Group(BaseModel):
+    size: int
+    documents: Annotated[list[StoredDocument], Field(max_length=MAX_IN_GROUP)]
+
+
+class Duplicates(Answer):
+    radius: int
+    n_groups: int
+    n_extra: Annotated[int, Field(description="Documents that are near-copies of another")]
+    groups: list[Group]
+
+
+class Value(BaseModel):
+    value: str | int | float | bool
+    count: int
+
+
+class Fields(Answer):
+    fields: dict[str, list[Value]]
+
+
+class Map(Answer):
+    made: Annotated[bool, Field(description="Whether there is a map; message says how to make it")]
+    message: str | None = None
+    places: list[int] = []
+    x: Annotated[list[int], Field(description="0 to 65535")] = []
+    y: list[int] = []
+    field: str | None = None
+    values: Annotated[list[str], Field(description="What the colours stand for")] = []
+    ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
+    colours: Annotated[list[int], Field(description="Of each point the index of its value")] = []
+    left_out: Annotated[int, Field(description="Documents that have no point")] = 0
+
+
+class Stats(Answer):
+    documents: int
+    no_known_word: int
+    bits: int
+    method: str
+    model: str
+    bytes: dict[str, int]
+    bytes_per_document: dict[str, float]
+    writing: Annotated[bool, Field(description="Whether documents can be added and deleted")]
+    version: str
+
+
+class Health(BaseModel):
+    status: str
+
+
+class ErrorDetail(BaseModel):
+    where: str
+    problem: str
+
+
+class ErrorBody(BaseModel):
+    status: int
+    message: Annotated[str, Field(description="What to change")]
+    details: list[ErrorDetail] = []
+
+
+class Error(BaseModel):
+    error: ErrorBody

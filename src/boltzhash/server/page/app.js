@@ -1,0 +1,88 @@
+// The page: which view is shown, and what all of them share.
+
+import { get } from "./api.js";
+import { bitsView } from "./bits.js";
+import { counted, element, failure, notice } from "./dom.js";
+import { duplicatesView } from "./duplicates.js";
+import { mapView } from "./map.js";
+import { searchView } from "./search.js";
+import { address, read, remember } from "./state.js";
+
+const VIEWS = { search: searchView, map: mapView, bits: bitsView, duplicates: duplicatesView };
+const main = document.getElementById("main");
+let stats = null;
+
+async function show({ focus = false } = {}) {
+  const state = read();
+  if (!(state.view in VIEWS)) state.view = "search";
+  document.getElementById("reader").close();
+  for (const link of document.querySelectorAll("[data-view]")) {
+    if (link.dataset.view === state.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.body.dataset.view = state.view;
+  try {
+    stats ??= await get("stats");
+  } catch (error) {
+    main.replaceChildren(error.status === 503 && error.message.includes("no collection") ? noCollection() : failure(error, show));
+    return;
+  }
+  document.getElementById("about").textContent = counted(stats.documents, "document", "documents");
+  document.title = { search: state.q ? `${state.q.slice(0, 60)} · boltzhash` : "boltzhash", map: "Map · boltzhash", bits: "Bits · boltzhash", duplicates: "Duplicates · boltzhash" }[state.view];
+  if (stats.documents === 0) {
+    main.replaceChildren(emptyCollection());
+    stats = null; // by the next look there may be some
+    return;
+  }
+  VIEWS[state.view](main, state, { stats, go });
+  if (focus) main.focus({ preventScroll: true });
+  if (focus) scrollTo(0, 0);
+}
+
+// To another state of the page; a field that is not given is as it is at first.
+function go(changes) {
+  const state = { ...read(), q: "", like: null, bit: null, ...changes };
+  remember(state, { anew: true });
+  show({ focus: true });
+}
+
+function noCollection() {
+  return notice("There is no collection yet",
+    element("p", {}, "The service looks for one in the folder that it was started with. Make it from your documents, one JSON object with “id” and “text” a line:"),
+    element("pre", { tabindex: "0" }, "boltzhash fit documents.jsonl -o model\nboltzhash index model documents.jsonl -o COLLECTION"),
+    element("p", {}, "or from the documentation of Python itself: ", element("code", {}, "boltzhash demo -o COLLECTION"), "."),
+    element("p", {}, element("button", { type: "button", onclick: () => show() }, "Look again")));
+}
+
+function emptyCollection() {
+  return notice("The collection is empty",
+    element("p", {}, "Add documents on the command line:"),
+    element("pre", { tabindex: "0" }, "boltzhash add COLLECTION documents.jsonl"),
+    element("p", {}, "or over HTTP: ", element("a", { href: "docs" }, "the API"), " says how."),
+    element("p", {}, element("button", { type: "button", onclick: () => show() }, "Look again")));
+}
+
+document.getElementById("views").addEventListener("click", (event) => {
+  const link = event.target.closest("[data-view]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const state = read();
+  history.pushState(null, "", address({ ...state, view: link.dataset.view }));
+  show();
+});
+document.getElementById("home").addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  history.pushState(null, "", location.pathname);
+  show();
+});
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey;
+  if (event.key === "/" && !typing) {
+    event.preventDefault();
+    if (!document.getElementById("q")) go({ view: "search" });
+    document.getElementById("q")?.select();
+  }
+});
+addEventListener("popstate", () => show());
+show();

@@ -1,0 +1,150 @@
+// A list of hits: what each says, why it is one, and where it leads.
+
+import { post } from "./api.js";
+import { barcode } from "./barcode.js";
+import { announce, counted, element, failure } from "./dom.js";
+import { openReader } from "./reader.js";
+
+// `query` is {text} or {id}, or null where nothing was searched for (documents of a bit).
+export function hitList(hits, { query, code, onLike, onBit }) {
+  const list = element("ol", { class: "hits" });
+  for (const hit of hits) list.append(hitItem(hit, { query, code, onLike, onBit }));
+  list.addEventListener("keydown", (event) => moveWithKeys(event, list));
+  return list;
+}
+
+function hitItem(hit, { query, code, onLike, onBit }) {
+  const item = element("li", { class: "hit" });
+  const reasons = element("div", { class: "reasons", hidden: true });
+  const why = element(
+    "button",
+    { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => toggle(why, reasons, explain) },
+    "Why?",
+  );
+  const explain = () => explanation(reasons, hit, query, onBit);
+  const title = element(
+    "button",
+    { type: "button", class: "title", onclick: () => openReader(hit.id, { onLike }) },
+    hit.title,
+  );
+  title.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "m") onLike(hit.id);
+    if (event.key === "w" && query) why.click();
+  });
+  const parts = [
+    query
+      ? element(
+          "p",
+          { class: "distance" },
+          element("span", {}, String(hit.distance)),
+          element("span", { class: "unit" }, hit.distance === 1 ? "bit" : "bits"),
+          element("span", { class: "unseen" }, " away"),
+        )
+      : null,
+    element("h3", {}, title),
+    element("p", { class: "snippet" }, ...hit.snippet.map(piece)),
+    element(
+      "div",
+      { class: "facts" },
+      barcode(hit.code, query ? code : null),
+      ...facts(hit),
+      element(
+        "span",
+        { class: "actions" },
+        element("button", { type: "button", class: "quiet", onclick: () => onLike(hit.id) }, "More like this"),
+        query ? why : null,
+      ),
+    ),
+    reasons,
+  ];
+  item.append(...parts.filter(Boolean));
+  return item;
+}
+
+function piece(part) {
+  return part.marked ? element("mark", {}, part.text) : part.text;
+}
+
+function facts(hit) {
+  return Object.entries(hit.metadata)
+    .filter(([name, value]) => ["string", "number", "boolean"].includes(typeof value) && String(value) !== hit.title && String(value).length <= 40 && name !== "title")
+    .slice(0, 4)
+    .map(([name, value]) =>
+      element("span", { class: "fact" }, element("span", { class: "fact-name" }, `${name} `), String(value)),
+    );
+}
+
+function toggle(button, region, fill) {
+  const opens = region.hidden;
+  region.hidden = !opens;
+  button.setAttribute("aria-expanded", String(opens));
+  if (opens && !region.hasChildNodes()) fill();
+}
+
+async function explanation(region, hit, query, onBit) {
+  region.append(element("p", { class: "waiting" }, "Comparing codes…"));
+  try {
+    const told = await post("explain", { query, id: hit.id });
+    region.replaceChildren(...reasons(told, onBit));
+    announce(`${told.bits.length - told.distance} of ${told.bits.length} bits agree`);
+  } catch (error) {
+    region.replaceChildren(failure(error, () => {
+      region.replaceChildren();
+      explanation(region, hit, query, onBit);
+    }));
+  }
+}
+
+function reasons(told, onBit) {
+  const inBoth = (bit) => bit.in_query.filter((word) => bit.in_document.includes(word)).length;
+  const evidence = (bit) => 4 * inBoth(bit) + 2 * bit.in_query.length + bit.in_document.length;
+  const agreeing = told.bits.filter((bit) => bit.agrees).sort((a, b) => evidence(b) - evidence(a));
+  const differing = told.bits.filter((bit) => !bit.agrees).sort((a, b) => evidence(b) - evidence(a));
+  const shared = told.shared_words.length
+    ? element("p", {}, "Both say ", ...told.shared_words.slice(0, 12).flatMap((word, i) => [i ? ", " : "", element("mark", {}, word)]), ".")
+    : element("p", {}, "They share no word that the model knows: what they have in common is in the bits.");
+  return [
+    shared,
+    bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing, onBit),
+    differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing, onBit) : null,
+  ].filter(Boolean);
+}
+
+function bitTable(title, bits, onBit) {
+  const rows = bits.map((bit, i) =>
+    element(
+      "li",
+      { hidden: i >= 5 },
+      element("button", { type: "button", class: "bit-name", onclick: () => onBit(bit.bit), title: "Look at this bit" }, `bit ${bit.bit}`),
+      element("span", { class: "bit-side" }, bit.on ? "on" : "off"),
+      element("span", { class: "bit-words" }, ...words(bit)),
+    ),
+  );
+  const more = rows.length > 5
+    ? element("button", { type: "button", class: "quiet", onclick: () => {
+        rows.forEach((row) => { row.hidden = false; });
+        more.remove();
+      } }, `and ${rows.length - 5} more`)
+    : null;
+  return element("section", {}, element("h4", {}, title), element("ul", { class: "bit-rows" }, ...rows), more);
+}
+
+function words(bit) {
+  if (bit.words.length === 0) return ["no words"];
+  return bit.words.slice(0, 8).flatMap((word, i) => [
+    i ? " " : "",
+    bit.in_document.includes(word) || bit.in_query.includes(word) ? element("mark", {}, word) : word,
+  ]);
+}
+
+function moveWithKeys(event, list) {
+  if (!event.target.classList.contains("title")) return;
+  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  const titles = [...list.querySelectorAll(".title")];
+  const next = titles.indexOf(event.target) + step;
+  event.preventDefault();
+  if (next < 0) document.getElementById("q")?.focus();
+  else titles[Math.min(next, titles.length - 1)].focus();
+}

@@ -1,0 +1,49 @@
+// A whole document, in a dialog.
+
+import { Newest, post } from "./api.js";
+import { barcode } from "./barcode.js";
+import { element, failure } from "./dom.js";
+
+const newest = new Newest();
+
+export async function openReader(id, { onLike }) {
+  const dialog = document.getElementById("reader");
+  const signal = newest.begin();
+  dialog.replaceChildren(element("p", { class: "waiting", id: "reader-title" }, "Loading…"));
+  if (!dialog.open) dialog.showModal();
+  try {
+    const { documents } = await post("documents/get", { ids: [id] }, signal);
+    if (documents.length === 0) throw new Error("This document has been deleted.");
+    dialog.replaceChildren(...contents(documents[0], dialog, onLike));
+  } catch (error) {
+    if (error.name !== "AbortError") dialog.replaceChildren(closing(dialog), failure(error));
+  }
+}
+
+function closing(dialog) {
+  return element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => dialog.close() }, "×");
+}
+
+function contents(found, dialog, onLike) {
+  const metadata = Object.entries(found.metadata);
+  return [
+    closing(dialog),
+    element("h2", { id: "reader-title" }, found.title),
+    barcode(found.code),
+    metadata.length
+      ? element("dl", {}, ...metadata.flatMap(([name, value]) => [
+          element("dt", {}, name),
+          element("dd", {}, typeof value === "string" ? value : JSON.stringify(value)),
+        ]))
+      : null,
+    element("p", {}, element("button", { type: "button", onclick: () => {
+      dialog.close();
+      onLike(found.id);
+    } }, "More like this")),
+    element("div", { class: "text", tabindex: "0", role: "group", "aria-label": "Text" }, found.text),
+  ].filter(Boolean);
+}
+
+document.getElementById("reader").addEventListener("click", (event) => {
+  if (event.target.id === "reader") event.target.close(); // beside the dialog
+});

@@ -1,0 +1,283 @@
+"""The addresses of the service: what is asked, in which lane it is worked on, what is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.security import HTTPBearer
+from starlette.responses import PlainTextResponse, Response
+
+from boltzhash.server import messages
+from boltzhash.server.answers import search_code, search_similar, search_text, stored_documents
+from boltzhash.server.bits import documents_with_bit, explain_hit
+from boltzhash.server.guard import is_key
+from boltzhash.server.metrics import CONTENT_TYPE
+from boltzhash.server.reader import Reader
+from boltzhash.server.refusals import NoCollectionError, RefusedError
+from boltzhash.server.service import Service
+from boltzhash.server.settings import KEY_VARIABLE, MAX_GROUPS
+from boltzhash.version import __version__
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The body is not JSON"},
+    403: {"description": "Writing is off, or another site's page asked"},
+    408: {"description": "The request did not arrive in time"},
+    413: {"description": "The body is too large"},
+    421: {"description": "The host is not one that the service answers to"},
+    422: {"description": "A field is not what it should be"},
+    500: {"description": "The collection is damaged"},
+    503: {"description": "Busy, or there is no collection: try again"},
+}
+_NOT_THERE: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such thing"}}
+_WRITE_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"description": "The key is missing or wrong"},
+    507: {"description": "The disk is full"},
+}
+
+
+def _errors(*tables: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    merged = {status: entry for table in tables for status, entry in table.items()}
+    return {status: {**entry, "model": messages.Error} for status, entry in merged.items()}
+
+
+api = APIRouter(prefix="/v1", responses=_errors(_REFUSALS))
+operations = APIRouter(tags=["operations"])
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(_service)]
+_bearer = HTTPBearer(auto_error=False, description=f"The key that {KEY_VARIABLE} holds")
+
+
+def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
+    if service.settings.api_key is None:
+        raise RefusedError(
+            403, f"writing is off: start the service with a key in the environment, {KEY_VARIABLE}"
+        )
+    if not is_key(service.settings, request.headers):
+        raise RefusedError(
+            401,
+            "writing needs the service's key: send it as `Authorization: Bearer KEY`",
+            www_authenticate="Bearer",
+        )
+
+
+def as_json(answer: dict[str, Any]) -> Response:
+    body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Response(body.encode(), media_type="application/json")
+
+
+# Searching
+
+
+@api.post("/search", response_model=messages.Hits, tags=["search"])
+async def search(asked: messages.SearchRequest, service: Served) -> Response:
+    """The documents whose codes are nearest to a text's."""
+    return await _read(
+        service, lambda r: search_text(r, asked.text, asked.k, asked.where, asked.rerank)
+    )
+
+
+@api.post("/similar", response_model=messages.Hits, tags=["search"], responses=_errors(_NOT_THERE))
+async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
+    """More like a document that is there."""
+    return await _read(
+        service, lambda r: search_similar(r, asked.id, asked.k, asked.where, asked.rerank)
+    )
+
+
+@api.post("/nearest", response_model=messages.Hits, tags=["search"])
+async def nearest(asked: messages.NearestRequest, service: Served) -> Response:
+    """The documents whose codes are nearest to a code."""
+    return await _read(service, lambda r: search_code(r, asked.code, asked.k, asked.where))
+
+
+@api.post(
+    "/explain",
+    response_model=messages.Explanation,
+    tags=["search"],
+    responses=_errors(_NOT_THERE),
+)
+async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
+    """Why a document is a hit: which bits agree, and the words that they stand for."""
+    return await _read(service, lambda r: explain_hit(r, service.bits, asked.query, asked.id))
+
+
+# Documents
+
+
+@api.post("/documents/get", response_model=messages.Documents, tags=["documents"])
+async def get_documents(asked: messages.GetRequest, service: Served) -> Response:
+    """Whole documents by id; those that are not there are left out."""
+
+    def work(reader: Reader) -> dict[str, Any]:
+        with reader.one_generation() as state:
+            return {
+                "generation": state.generation,
+                "documents": stored_documents(reader, asked.ids),
+            }
+
+    return await _read(service, work)
+
+
+@api.post(
+    "/documents",
+    response_model=messages.Written,
+    tags=["documents"],
+    dependencies=[Depends(_need_key)],
+    responses=_errors(_WRITE_REFUSALS, {409: {"description": "An id is there already"}}),
+)
+async def add_documents(asked: messages.AddRequest, service: Served) -> Response:
+    """Add documents, or replace them: all or none. They are on disk when this answers."""
+    documents = [document.model_dump() for document in asked.documents]
+
+    def work(reader: Reader) -> dict[str, Any]:
+        generation = reader.add_batch(documents, overwrite=asked.overwrite)
+        return {"generation": generation, "written": len(documents)}
+
+    return as_json(await service.writes.run(work))
+
+
+@api.post(
+    "/documents/delete",
+    response_model=messages.Deleted,
+    tags=["documents"],
+    dependencies=[Depends(_need_key)],
+    responses=_errors(_WRITE_REFUSALS),
+)
+async def delete_documents(asked: messages.DeleteRequest, service: Served) -> Response:
+    """Delete documents by id; the answer says how many were there."""
+
+    def work(reader: Reader) -> dict[str, Any]:
+        generation, deleted = reader.delete_batch(asked.ids)
+        return {"generation": generation, "deleted": deleted}
+
+    return as_json(await service.writes.run(work))
+
+
+# The collection
+
+
+@api.get("/stats", response_model=messages.Stats, tags=["collection"])
+async def stats(service: Served) -> Response:
+    """What the collection holds and costs."""
+
+    def work(reader: Reader) -> dict[str, Any]:
+        told = reader.stats()
+        kept = {name: told[name] for name in messages.Stats.model_fields if name in told}
+        return {
+            **kept,
+            "writing": service.settings.api_key is not None,
+            "version": __version__,
+        }
+
+    return as_json(await service.slow_reads.run(work))
+
+
+@api.get("/fields", response_model=messages.Fields, tags=["collection"])
+async def fields(service: Served) -> Response:
+    """The metadata fields that can be filtered by, with their commonest values."""
+    return as_json(await service.slow_reads.run(service.fields.view))
+
+
+@api.get("/bits", response_model=messages.Bits, tags=["bits"])
+async def bits(service: Served) -> Response:
+    """Each bit with its words and how often it is on; how bits go together."""
+    return as_json(await service.slow_reads.run(lambda r: service.bits.view(r).as_json()))
+
+
+@api.get(
+    "/bits/{bit}",
+    response_model=messages.BitDocuments,
+    tags=["bits"],
+    responses=_errors(_NOT_THERE),
+)
+async def bit(service: Served, bit: Annotated[int, Path(ge=0, le=4095)]) -> Response:
+    """One bit, the bits it goes with, and documents that have it on."""
+    return as_json(await service.slow_reads.run(lambda r: documents_with_bit(r, service.bits, bit)))
+
+
+@api.get("/duplicates", response_model=messages.Duplicates, tags=["collection"])
+async def duplicates(
+    service: Served,
+    radius: Annotated[int, Query(ge=0, le=8, description="Bits in which codes may differ")] = 0,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
+) -> Response:
+    """Groups of near-duplicates, those that share most words first."""
+    return as_json(
+        await service.slow_reads.run(lambda r: service.duplicates.page(r, radius, offset, limit))
+    )
+
+
+@api.get("/map", response_model=messages.Map, tags=["collection"], responses=_errors(_NOT_THERE))
+async def collection_map(
+    service: Served,
+    field: Annotated[
+        str | None, Query(max_length=200, description="Metadata field that gives the colours")
+    ] = None,
+) -> Response:
+    """The points of all documents, for the page's map."""
+    return as_json(await service.slow_reads.run(lambda r: service.map.view(r, field)))
+
+
+@api.get(
+    "/map/{place}",
+    response_model=messages.Documents,
+    tags=["collection"],
+    responses=_errors(_NOT_THERE),
+)
+async def map_point(service: Served, place: Annotated[int, Path(ge=0, le=2**63 - 1)]) -> Response:
+    """The document of a point, by its place in the order of insertion."""
+
+    def work(reader: Reader) -> dict[str, Any]:
+        with reader.one_generation() as state:
+            id_ = reader.id_at(place)
+            if id_ is None:
+                raise RefusedError(404, f"there is no document at the place {place}")
+            return {"generation": state.generation, "documents": stored_documents(reader, [id_])}
+
+    return await _read(service, work)
+
+
+# Operations
+
+
+@operations.get("/healthz", response_model=messages.Health)
+async def healthz() -> Response:
+    """Whether the process answers."""
+    return as_json({"status": "ok"})
+
+
+@operations.get("/readyz", response_model=messages.Health, responses=_errors(_REFUSALS))
+async def readyz(service: Served) -> Response:
+    """Whether the collection can be searched."""
+    await service.reads.run(len)
+    return as_json({"status": "ready"})
+
+
+@operations.get("/metrics", response_class=PlainTextResponse)
+async def metrics(service: Served) -> Response:
+    """Counts for Prometheus, of all workers together."""
+
+    def work(reader: Reader) -> tuple[int, int]:
+        with reader.one_generation() as state:
+            return state.n_documents, state.generation
+
+    documents: int | None = None
+    generation: int | None = None
+    with suppress(NoCollectionError):
+        documents, generation = await service.reads.run(work)
+    return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)
+
+
+async def _read(service: Service, work: Callable[[Reader], dict[str, Any]]) -> Response:
+    return as_json(await service.reads.run(work))

@@ -1,0 +1,67 @@
+"""Starting uvicorn: one process, or several that a parent keeps alive."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from boltzhash.commands import OK, say
+from boltzhash.server.app import create_app
+from boltzhash.server.protocol import PunctualProtocol
+from boltzhash.server.settings import MAX_CONNECTIONS, SHUTDOWN_SECONDS, Settings
+
+_FAILED = 5  # the command line's code for files that cannot be read
+
+
+def run(settings: Settings, host: str, port: int, workers: int) -> int:
+    """Serve until a signal ends it; what was accepted by then is finished."""
+    settings.to_environment()
+    config = uvicorn.Config(
+        create_app(settings) if workers == 1 else "boltzhash.server.app:app_of_worker",
+        factory=workers > 1,
+        host=host,
+        port=port,
+        workers=workers,
+        http=PunctualProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,  # a reverse proxy has a better one, and queries are nobody's business
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    listening = _listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    say(f"http://{shown}:{listening.getsockname()[1]}/ serves {settings.collection} (Ctrl-C ends)")
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    with listening:
+        if workers > 1:
+            Multiprocess(config, sockets=[listening]).run()
+            return OK
+        # uvicorn ends by raising the signal that ended it once more; we have to tidy up first.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        server = uvicorn.Server(config)
+        server.run(sockets=[listening])
+        return OK if server.started else _FAILED
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """The socket that all workers share; an OSError names the address."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"cannot listen on {host} port {port}: {error.strerror}"
+        ) from error
+    listening.set_inheritable(True)
+    return listening

@@ -1,0 +1,63 @@
+"""What a worker process keeps: its settings, its lanes, and what it has worked out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from boltzhash.server.bits import KnownBits
+from boltzhash.server.duplicates import DuplicateGroups
+from boltzhash.server.lanes import Lane
+from boltzhash.server.map_view import MapView
+from boltzhash.server.metrics import Metrics
+from boltzhash.server.reader import Reader
+from boltzhash.server.settings import (
+    READ_SECONDS,
+    SLOW_READ_SECONDS,
+    WRITE_WAIT,
+    Settings,
+)
+
+_READERS = 2
+_VALUES = 30  # of a field that are listed
+_FIELDS_SECONDS = 10.0  # for which counts may be those of an older generation, which they name
+
+
+class FieldCounts:
+    """Keeps the values of metadata fields for a while: counting them reads the whole index."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Any] | None = None
+        self._counted_at = 0.0
+
+    def view(self, reader: Reader) -> dict[str, Any]:
+        with reader.one_generation() as state:
+            last, age = self._last, time.monotonic() - self._counted_at
+            if last is None or (last["generation"] != state.generation and age > _FIELDS_SECONDS):
+                counted = {
+                    field: [{"value": value, "count": n} for value, n in values]
+                    for field, values in reader.field_values(_VALUES).items()
+                }
+                last = self._last = {"generation": state.generation, "fields": counted}
+                self._counted_at = time.monotonic()
+            return last
+
+
+class Service:
+    """Searches have threads of their own, so that neither slow questions nor writes hold them up."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        folder = settings.collection
+        self.reads = Lane(folder, _READERS, READ_SECONDS)
+        self.slow_reads = Lane(folder, 1, SLOW_READ_SECONDS)
+        self.writes = Lane(folder, 1, WRITE_WAIT, cut_off=False)
+        self.metrics = Metrics()
+        self.bits = KnownBits()
+        self.duplicates = DuplicateGroups()
+        self.fields = FieldCounts()
+        self.map = MapView(folder)
+
+    def close(self) -> None:
+        for lane in (self.reads, self.slow_reads, self.writes):
+            lane.close()

@@ -1,0 +1,108 @@
+"""What the service is told when it starts, and the limits that it keeps."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+KEY_VARIABLE = "BOLTZHASH_API_KEY"
+SETTINGS_VARIABLE = "BOLTZHASH_SERVICE"  # how worker processes get theirs; holds no secret
+
+MAX_BODY = 1 << 20  # bytes
+MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
+MAX_QUERY = 100_000  # characters
+MAX_TEXT = 1_000_000  # characters of a document that is added
+MAX_K = 100
+MAX_BATCH = 1000  # documents a request: one transaction
+MAX_CONDITIONS = 32  # of a filter
+MAX_VALUES = 1000  # of a condition
+MAX_DUPLICATES_AMONG = 200_000  # documents that are compared while someone waits
+MAX_GROUPS = 100
+MAX_IN_GROUP = 20
+MAX_MATRIX_BITS = 256  # a larger heat map is neither sent nor seen
+
+READ_SECONDS = 10.0
+SLOW_READ_SECONDS = 60.0  # near-duplicates, bits, map
+WRITE_WAIT = 5.0  # for another process that writes
+HEADER_SECONDS = 10.0  # for a client to send its request line and headers
+BODY_SECONDS = 20.0  # for a client to send the rest
+SEND_SECONDS = 60.0  # for a client to read the answer
+SHUTDOWN_SECONDS = 30  # for accepted requests when the service ends
+MAX_CONNECTIONS = 512  # a worker
+MAX_WAITING = 256  # requests of a worker that wait for a thread
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One collection, and who may ask for it.
+
+    ``api_key`` None switches writing off. ``origins`` are web sites whose pages may use the service,
+    such as ``https://search.example.org``. With ``check_host`` (the service listens on this machine
+    only) a request must be addressed to an IP address, to localhost or to one of ``origins``: a page
+    elsewhere could else give its own name our address, and so read what is local.
+    """
+
+    collection: Path
+    origins: tuple[str, ...] = ()
+    check_host: bool = True
+    api_key: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for origin in self.origins:
+            check_origin(origin)
+        if self.api_key is not None:
+            check_key(self.api_key)
+
+    def to_environment(self) -> None:
+        """Leave everything but the key, which is there already, to worker processes."""
+        plain = asdict(self) | {"collection": str(self.collection)}
+        del plain["api_key"]
+        os.environ[SETTINGS_VARIABLE] = json.dumps(plain)
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        plain = json.loads(os.environ[SETTINGS_VARIABLE])
+        return cls(
+            Path(plain["collection"]),
+            tuple(plain["origins"]),
+            plain["check_host"],
+            os.environ.get(KEY_VARIABLE),
+        )
+
+
+def check_origin(origin: str) -> None:
+    """
+    >>> check_origin("https://search.example.org/path")
+    Traceback (most recent call last):
+    ...
+    ValueError: an origin is scheme://host[:port], such as https://search.example.org, got ...
+    """
+    parts = urlsplit(origin)
+    if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
+        raise ValueError(
+            f"an origin is scheme://host[:port], such as https://search.example.org, got {origin!r}"
+        )
+
+
+def check_key(key: str) -> None:
+    """Refuse a key that no header can carry; the message does not show it."""
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError(
+            f"{KEY_VARIABLE} must be printable ASCII without spaces, got {len(key)} characters of "
+            "which some are not, or none at all"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

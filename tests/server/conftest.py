@@ -1,0 +1,166 @@
+"""Real services: a process of ``boltzhash serve`` on a free port, over a small collection."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from boltzhash import LSH, CorrSH, Hasher
+from boltzhash.collection import Collection
+
+KEY = "a-key-for-tests"
+
+
+class Served:
+    """A running service."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str, log: Path) -> None:
+        self.process = process
+        self.address = address
+        self.log = log
+        self.client = httpx.Client(base_url=address, timeout=30)
+        self.writer = httpx.Client(
+            base_url=address, timeout=30, headers={"authorization": f"Bearer {KEY}"}
+        )
+
+    @property
+    def port(self) -> int:
+        return httpx.URL(self.address).port or 0
+
+    def post(self, path: str, **body: Any) -> httpx.Response:
+        return self.client.post(path, json=body)
+
+    def write(self, path: str, **body: Any) -> httpx.Response:
+        return self.writer.post(path, json=body)
+
+    def stop(self) -> int:
+        """End it as a service manager would; returns its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+
+@contextmanager
+def serving(collection: Path, *options: str, key: str | None = KEY) -> Iterator[Served]:
+    """``boltzhash serve`` over a collection, ready to answer."""
+    environment = dict(os.environ)
+    environment.pop("BOLTZHASH_API_KEY", None)
+    if key is not None:
+        environment["BOLTZHASH_API_KEY"] = key
+    log = collection.parent / f"{collection.name}-{time.monotonic_ns()}.log"
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "boltzhash", "serve", str(collection), "--port", "0", *options],
+            env=environment,
+            stderr=stderr,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+    served = None
+    try:
+        served = Served(process, _address(process, log), log)
+        _wait_until_it_answers(served)
+        yield served
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(timeout=40)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if served is not None:
+            served.client.close()
+            served.writer.close()
+
+
+def _address(process: subprocess.Popen[str], log: Path) -> str:
+    for _ in range(600):
+        found = re.search(r"http://\S+:\d+", log.read_text())
+        if found:
+            return found.group()
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    raise AssertionError(f"the service did not start: {log.read_text()}")
+
+
+def _wait_until_it_answers(served: Served) -> None:
+    for _ in range(600):
+        try:
+            served.client.get("/healthz").raise_for_status()
+            return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError(f"the service does not answer: {served.log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., Any]:
+    """``with serve(folder, *options) as service``."""
+    return serving
+
+
+@pytest.fixture(scope="session")
+def documents(texts: list[str]) -> list[dict[str, Any]]:
+    """Ninety documents of three topics, and one that is a copy of the first."""
+    topics = ("sky", "kitchen", "sea")
+    return [
+        *(
+            {
+                "id": f"{topics[i // 30]}-{i}",
+                "text": text,
+                "metadata": {"topic": topics[i // 30], "number": i},
+            }
+            for i, text in enumerate(texts)
+        ),
+        {"id": 7, "text": texts[0], "metadata": {"title": "A copy", "copied": True}},
+    ]
+
+
+@pytest.fixture(scope="session")
+def lsh(texts: list[str]) -> Hasher:
+    """Codes so short that many documents tie."""
+    return LSH(n_bits=16).fit(texts)
+
+
+@pytest.fixture(scope="session")
+def corrsh(texts: list[str]) -> Hasher:
+    """A model with a decoder and couplings."""
+    return CorrSH(n_bits=32, epochs=10, hidden_units=32).fit(texts)
+
+
+def _make(folder: Path, hasher: Hasher, documents: list[dict[str, Any]]) -> Path:
+    with Collection.create(folder, hasher) as collection:
+        collection.add(documents)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, lsh: Hasher, documents: list[dict[str, Any]]) -> Path:
+    """A collection of the test's own."""
+    return _make(tmp_path / "collection", lsh, documents)
+
+
+@pytest.fixture(scope="session")
+def served_folder(
+    tmp_path_factory: pytest.TempPathFactory, corrsh: Hasher, documents: list[dict[str, Any]]
+) -> Path:
+    return _make(tmp_path_factory.mktemp("served") / "collection", corrsh, documents)
+
+
+@pytest.fixture(scope="session")
+def served(served_folder: Path) -> Iterator[Served]:
+    """A service for tests that leave its collection as it is."""
+    with serving(served_folder) as service:
+        yield service

@@ -1,0 +1,389 @@
+"""The page in a real Chromium: what people do with it, and what they must never see."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boltzhash import Hasher
+from boltzhash.collection import Collection
+from boltzhash.server.map_file import StoredMap, write_map
+from boltzhash.server.reader import Reader
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script> moon & "star"'
+VIEWS = {
+    "welcome": "",
+    "search": "?q=moon+star",
+    "map": "?view=map",
+    "bits": "?view=bits&bit=1",
+    "duplicates": "?view=duplicates&radius=1",
+}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("there is no chromium: `make test-browser` installs it, or says how")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def site(
+    tmp_path_factory: pytest.TempPathFactory,
+    serve: Callable[..., Any],
+    corrsh: Hasher,
+    documents: Any,
+) -> Iterator[Any]:
+    """A service with a map, whose points are put where the test can find them."""
+    folder = tmp_path_factory.mktemp("site") / "collection"
+    with Collection.create(folder, corrsh) as collection:
+        collection.add(documents)
+        collection.add([{"id": "hostile", "text": HOSTILE, "metadata": {"topic": HOSTILE}}])
+    with Reader.open(folder) as reader:
+        rows = reader.rows()
+    points = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32) / 10
+    write_map(folder, StoredMap(corrsh.fingerprint(), rows.places, rows.codes, points))
+    with serve(folder) as service:
+        yield service
+
+
+class Watched:
+    """A page whose complaints are collected."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.complaints: list[str] = []
+        page.on("console", lambda message: self._console(message))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self._request(request))
+
+    def _console(self, message: Any) -> None:
+        by_the_test = "willReadFrequently" in message.text  # it looks at the pixels of a canvas
+        if message.type in ("error", "warning") and not by_the_test:
+            self.complaints.append(message.text)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(self.address):
+            self.complaints.append(f"asked elsewhere: {request.url}")
+
+    def open(self, query: str = "") -> Any:
+        self.page.goto(f"{self.address}/{query}")
+        self.page.wait_for_load_state("networkidle")
+        return self.page
+
+
+@pytest.fixture
+def watched(browser: Any, site: Any) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    context.set_default_timeout(15_000)
+    made = Watched(context.new_page(), site.address)
+    yield made
+    context.close()
+    assert made.complaints == []
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until it holds. Playwright's own way needs eval, which the page's policy forbids."""
+    for _ in range(300):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"it never came to hold: {expression}")
+
+
+def titles(page: Any) -> list[str]:
+    return list(page.locator(".hit .title").all_inner_texts())
+
+
+# Searching
+
+
+def test_search_as_you_type(watched: Watched, site: Any) -> None:
+    page = watched.open()
+    page.keyboard.type("bread oven")
+    asked = {"text": "bread oven", "k": 20, "rerank": True}
+    expected = site.client.post("/v1/search", json=asked).json()
+    found = json.dumps([hit["title"] for hit in expected["hits"]])
+    shown = "JSON.stringify([...document.querySelectorAll('.hit .title')].map(t => t.innerText))"
+    until(page, f"{shown} === JSON.stringify({found})")
+    distances = page.locator(".hit .distance span:first-child").all_inner_texts()
+    assert distances == [str(hit["distance"]) for hit in expected["hits"]]
+    marked = {word.lower() for word in page.locator(".snippet mark").all_inner_texts()}
+    assert marked <= {"bread", "oven"}
+    assert marked
+    label = page.locator(".hit .barcode").first.get_attribute("aria-label")
+    assert label == f"{32 - expected['hits'][0]['distance']} of 32 bits agree"
+    assert "q=bread+oven" in page.url
+    page.reload()
+    page.wait_for_selector(".hit")
+    assert titles(page) == [hit["title"] for hit in expected["hits"]]
+
+
+def test_only_the_last_of_many_keystrokes_counts(watched: Watched) -> None:
+    page = watched.open()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.keyboard.type("moon star comet galaxy", delay=5)
+    page.wait_for_selector(".hit")
+    page.wait_for_load_state("networkidle")
+    assert 1 <= sum("v1/search" in url for url in requests) < 15
+    assert page.locator("#q").input_value() == "moon star comet galaxy"
+
+
+def test_why_more_like_this_and_back(watched: Watched) -> None:
+    page = watched.open("?q=captain+ship")
+    before = titles(page)
+    page.get_by_role("button", name="Why?").first.click()
+    page.wait_for_selector(".reasons h4")
+    assert re.search(r"\d+ bits? agree", page.locator(".reasons").first.inner_text())
+    first = before[0]
+    page.get_by_role("button", name="More like this").first.click()
+    page.wait_for_selector(".like b")
+    assert page.locator(".like b").inner_text() == first
+    until(page, "document.querySelectorAll('.hit').length > 0")
+    assert first not in titles(page)
+    page.go_back()
+    until(page, "document.querySelector('#q')?.value === 'captain ship'")
+    page.wait_for_selector(".hit")
+    assert titles(page) == before
+
+
+def test_filters(watched: Watched) -> None:
+    page = watched.open("?q=moon")
+    page.get_by_label("Add a filter").select_option("topic")
+    page.get_by_label("Value").select_option('"sea"')
+    page.wait_for_selector(".chip")
+    until(
+        page, "[...document.querySelectorAll('.title')].every(t => t.innerText.startsWith('sea-'))"
+    )
+    assert "where=" in page.url
+    page.get_by_role("button", name="Remove the filter topic sea").click()
+    until(
+        page, "[...document.querySelectorAll('.title')].some(t => t.innerText.startsWith('sky-'))"
+    )
+
+
+def test_the_keyboard_is_enough(watched: Watched) -> None:
+    page = watched.open("?view=duplicates")
+    page.keyboard.press("/")
+    page.wait_for_selector("#q:focus")
+    page.keyboard.type("sail storm")
+    page.wait_for_selector(".hit")
+    page.wait_for_load_state("networkidle")
+    second = titles(page)[1]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.innerText") == second
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] h2")
+    assert page.locator("dialog h2").inner_text() == second
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("w")
+    page.wait_for_selector(".reasons:not([hidden])")
+    page.keyboard.press("m")
+    page.wait_for_selector(".like b")
+    assert page.locator(".like b").inner_text() == second
+
+
+def test_what_a_document_holds_is_text(watched: Watched) -> None:
+    page = watched.open("?q=moon+star&words=1&k=100")
+    item = page.locator(".hit", has_text="hostile").first
+    assert "<script>" in item.locator(".snippet").inner_text()
+    item.locator(".title").click()
+    page.wait_for_selector("dialog .text")
+    assert page.locator("dialog .text").inner_text() == HOSTILE
+    assert page.locator("dialog img, dialog script, .hit img, .hit script").count() == 0
+    assert page.title() != "1"
+    page.keyboard.press("Escape")
+    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&radius=8"):
+        watched.open(query)
+        assert page.title() != "1"
+        assert page.locator("main img, main script").count() == 0
+
+
+# The other views
+
+
+def test_the_map(watched: Watched, documents: Any) -> None:
+    page = watched.open("?view=map")
+    page.wait_for_selector(".map canvas")
+    until(
+        page,
+        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
+        ".data.buffer)).size > 3)(document.querySelector('.map canvas'))",
+    )
+    assert page.locator(".legend .key").count() >= 3
+    box = page.locator(".map canvas").bounding_box()
+    view = page.evaluate(
+        "(c => ({w: c.clientWidth, h: c.clientHeight}))(document.querySelector('.map canvas'))"
+    )
+    side = min(view["w"], view["h"]) * 0.96
+    stretch = min(1.7, max(1, view["w"] * 0.96 / side))
+    # document 34 lies at (4/10, 3/10)
+    x = box["x"] + (view["w"] - side * stretch) / 2 + 0.4 * side * stretch
+    y = box["y"] + (view["h"] - side) / 2 + 0.3 * side
+    page.mouse.move(x, y)
+    page.wait_for_selector(".tip:not([hidden])")
+    assert page.locator(".tip b").inner_text() == documents[34]["id"]
+    page.mouse.wheel(0, -300)
+    page.mouse.move(x + 1, y)
+    page.mouse.click(x, y)
+    page.wait_for_selector(".like b")
+    assert page.locator(".like b").inner_text() == documents[34]["id"]
+    page.go_back()
+    page.wait_for_selector(".map canvas")
+
+
+def test_the_map_by_keyboard_and_legend(watched: Watched) -> None:
+    page = watched.open("?view=map&field=topic")
+    page.wait_for_selector(".legend .key")
+    page.locator(".legend .key", has_text="sea").click()
+    assert page.locator(".legend .key", has_text="sea").get_attribute("aria-pressed") == "true"
+    page.locator(".map canvas").focus()
+    for key in ("+", "+", "ArrowLeft", "-", "0"):
+        page.keyboard.press(key)
+
+
+def test_the_bits(watched: Watched) -> None:
+    page = watched.open("?view=bits")
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody tr").count() == 32
+    colours = (
+        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
+        ".data.buffer)).size)(document.querySelector('.heat'))"
+    )
+    assert page.evaluate(colours) > 10
+    page.get_by_role("button", name="Correlations").click()
+    assert page.evaluate(colours) > 10
+    page.locator("tbody .bit-name").nth(3).click()
+    page.wait_for_selector(".bit-details .hit")
+    assert page.locator(".bit-details h2").inner_text() == "Bit 3"
+    assert "bit=3" in page.url
+    page.get_by_role("button", name="More like this").first.click()
+    page.wait_for_selector(".like b")
+
+
+def test_the_duplicates(watched: Watched, site: Any) -> None:
+    page = watched.open("?view=duplicates")
+    page.wait_for_selector(".group")
+    n = site.client.get("/v1/duplicates").json()["n_groups"]
+    assert page.locator(".lead").inner_text().startswith(f"{n} group")
+    copied = page.locator(".group", has_text="A copy").first
+    assert copied.locator("article").count() == 2
+    page.locator("#radius").fill("8")
+    until(page, "document.querySelector('.lead').innerText.includes('at most 8 bits')")
+    page.wait_for_selector(".group mark.only")
+
+
+# Errors and nothing
+
+
+def test_an_error_is_shown_and_can_be_tried_again(browser: Any, site: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.address}/")
+    page.wait_for_selector("#q")
+    body = '{"error": {"status": 503, "message": "someone else is writing. Try again"}}'
+    page.route(
+        "**/v1/search",
+        lambda route: route.fulfill(status=503, content_type="application/json", body=body),
+    )
+    page.locator("#q").fill("moon")
+    page.wait_for_selector("[role=alert]")
+    assert "someone else is writing" in page.locator("[role=alert]").inner_text()
+    page.unroute("**/v1/search")
+    page.route("**/v1/search", lambda route: route.abort())
+    page.locator("#q").fill("moon star")
+    until(page, "document.querySelector('[role=alert]').innerText.includes('does not answer')")
+    page.unroute("**/v1/search")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(".hit")
+    context.close()
+
+
+def test_no_collection_an_empty_one_and_then_one(
+    browser: Any, serve: Callable[..., Any], tmp_path: Path, lsh: Hasher
+) -> None:
+    folder = tmp_path / "to come"
+    context = browser.new_context()
+    with serve(folder) as service:
+        page = context.new_page()
+        page.goto(service.address)
+        page.wait_for_selector(".notice")
+        assert "boltzhash index" in page.locator("pre").inner_text()
+        with Collection.create(folder, lsh) as collection:
+            page.get_by_role("button", name="Look again").click()
+            page.wait_for_selector(".notice h2:has-text('empty')")
+            collection.add([{"id": "first", "text": "moon"}])
+        page.get_by_role("button", name="Look again").click()
+        page.wait_for_selector("#q")
+        page.locator("#q").fill("moon")
+        page.wait_for_selector(".hit")
+        page.goto(f"{service.address}/?view=map")
+        page.wait_for_selector(".notice")
+        assert "boltzhash map" in page.locator(".notice").inner_text()
+    context.close()
+
+
+# For everyone
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility(browser: Any, site: Any, view: str, scheme: str) -> None:
+    context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
+    watched = Watched(context.new_page(), site.address)
+    page = watched.open(VIEWS[view])
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('button, a, input, select, canvas, svg[role=img]')]"
+        ".filter(e => !(e.innerText || e.ariaLabel || e.labels?.length || e.getAttribute('aria-label')"
+        " || e.alt)).map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert page.locator("h1").count() == 1
+    assert page.evaluate("document.documentElement.lang") == "en"
+    if AXE.is_file():
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document)")
+        assert [
+            (violation["id"], [node["html"][:200] for node in violation["nodes"][:3]])
+            for violation in found["violations"]
+        ] == []
+    context.close()
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [360, 820, 1600])
+def test_nothing_runs_out_of_the_window(browser: Any, site: Any, view: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 740})
+    page = Watched(context.new_page(), site.address).open(VIEWS[view])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_the_description_of_the_api(watched: Watched) -> None:
+    page = watched.open("docs")
+    assert page.locator("h2", has_text="POST /v1/search").count() == 1

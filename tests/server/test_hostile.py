@@ -1,0 +1,380 @@
+"""What a service must bear: limits, hostile bodies, other sites, slow clients, being stopped."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from boltzhash.collection import Collection
+from boltzhash.server import guard, protocol
+from boltzhash.server.app import create_app
+from boltzhash.server.protocol import PunctualProtocol
+from boltzhash.server.settings import Settings
+
+ODD = [
+    "\x00",
+    "a\x00b",
+    "\u202e\u200d\ufeff",
+    "e\u0301" * 500,
+    "😀" * 1000,
+    "'; DROP TABLE documents; --",
+    '" OR 1=1 --',
+    "<script>alert(1)</script>",
+    "{{7*7}} ${7*7} %s %n",
+    "../../etc/passwd",
+    "\\",
+    " " * 1000,
+    "",
+]
+
+
+def refused(answer: httpx.Response, status: int) -> str:
+    """The message of a refusal, which must be JSON of our form."""
+    assert answer.status_code == status, answer.text[:300]
+    error = answer.json()["error"]
+    assert error["status"] == status
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    return str(error["message"])
+
+
+def still_well(served: Any) -> None:
+    assert served.client.get("/readyz").status_code == 200
+    assert served.client.get("/v1/stats").json()["documents"] == 91
+
+
+# Every field of every address
+
+
+def _bodies(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Each address with the value in each field that takes something like it."""
+    return [
+        ("/v1/search", {"text": value}),
+        ("/v1/search", {"text": "moon", "where": {"topic": value}}),
+        ("/v1/search", {"text": "moon", "where": {str(value): 1}}),
+        ("/v1/search", {"text": "moon", "where": {"topic": [value, 1]}}),
+        ("/v1/search", {"text": "moon", "where": {"topic": {"!=": value}}}),
+        ("/v1/search", {"text": "moon", "where": {"topic": {str(value): 1}}}),
+        ("/v1/search", {"text": "moon", "k": value}),
+        ("/v1/search", {"text": "moon", str(value): 1}),
+        ("/v1/similar", {"id": value}),
+        ("/v1/nearest", {"code": value}),
+        ("/v1/explain", {"query": {"text": value}, "id": 7}),
+        ("/v1/explain", {"query": {"id": value}, "id": value}),
+        ("/v1/explain", {"query": {"code": value}, "id": 7}),
+        ("/v1/documents/get", {"ids": [value]}),
+    ]
+
+
+@pytest.mark.parametrize("value", ODD, ids=ascii)
+def test_odd_text_in_every_field(served: Any, value: str) -> None:
+    for path, body in _bodies(value):
+        answer = served.client.post(path, content=json.dumps(body))
+        assert answer.status_code in (200, 404, 422), (path, body, answer.text[:300])
+    for path in ("/v1/map", "/v1/duplicates", "/v1/bits/x", "/page/x"):
+        answer = served.client.get(path, params={"field": value, "radius": value})
+        assert answer.status_code in (200, 404, 422)
+    still_well(served)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'"\ud800"',
+        r'"a\udfff"',
+        "1e999",
+        "NaN",
+        "-Infinity",
+        "1" * 5000,
+        str(2**63),
+        "1.5",
+        "true",
+        "null",
+        "[]",
+        "{}",
+        '{"<": "a"}',
+        "[" * 200 + "]" * 200,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_odd_json_in_every_field(served: Any, text: str) -> None:
+    for path, body in _bodies("HERE"):
+        content = json.dumps(body).replace('"HERE"', text).replace("HERE", "x")
+        answer = served.client.post(path, content=content)
+        assert answer.status_code in (200, 400, 404, 422), (path, content[:200], answer.text[:300])
+        if answer.status_code != 200:
+            refused(answer, answer.status_code)
+    still_well(served)
+
+
+def test_what_is_hostile_can_be_stored_and_comes_back_as_it_was(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    documents = [
+        {"id": value or "empty", "text": value, "metadata": {value: value, "n": [value, None, 1.5]}}
+        for value in ODD
+    ]
+    with serve(folder) as service:
+        assert service.write("/v1/documents", documents=documents).status_code == 200
+        ids = [document["id"] for document in documents]
+        got = service.post("/v1/documents/get", ids=ids).json()["documents"]
+        assert [(d["id"], d["text"], d["metadata"]) for d in got] == [
+            (d["id"], d["text"], d["metadata"]) for d in documents
+        ]
+        for value in ODD:
+            found = service.post("/v1/search", text="moon", where={value: value}).json()
+            assert [hit["id"] for hit in found["hits"]] == [value or "empty"]
+        for path in ("/v1/fields", "/v1/bits", "/v1/duplicates", "/v1/stats", "/v1/map"):
+            assert service.client.get(path).status_code == 200
+        assert service.write("/v1/documents/delete", ids=ids).json()["deleted"] == len(ids)
+    with Collection.open(folder) as collection:
+        collection.check()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"id": 2**63, "text": "a"},
+        {"id": "x" * 1001, "text": "a"},
+        {"id": True, "text": "a"},
+        {"id": 1.0, "text": "a"},
+        {"id": None, "text": "a"},
+        {"id": 1},
+        {"id": 1, "text": None},
+        {"id": 1, "text": "a", "more": 1},
+        {"id": 1, "text": "a", "metadata": []},
+        {"id": 1, "text": "a", "metadata": {"n": 2**63}},
+        {"id": 1, "text": "a" * 1_000_001},
+    ],
+    ids=lambda document: str(document)[:40],
+)
+def test_documents_that_cannot_be_kept_are_refused(served: Any, document: Any) -> None:
+    refused(served.write("/v1/documents", documents=[document]), 422)
+    for content in (r'{"n": "\ud800"}', r'{"\ud800": 1}', '{"n": NaN}', '{"n": 1e999}'):
+        body = f'{{"documents": [{{"id": 1, "text": "a", "metadata": {content}}}]}}'
+        refused(served.writer.post("/v1/documents", content=body), 422)
+    still_well(served)
+
+
+# Limits
+
+
+def test_each_limit_says_what_it_is(served: Any) -> None:
+    post = served.post
+    assert "100000" in refused(post("/v1/search", text="a" * 100_001), 422)
+    assert "100" in refused(post("/v1/search", text="a", k=101), 422)
+    assert "1" in refused(post("/v1/search", text="a", k=0), 422)
+    assert "32" in refused(post("/v1/search", text="a", where={str(i): i for i in range(33)}), 422)
+    assert "1000" in refused(post("/v1/search", text="a", where={"a": list(range(1001))}), 422)
+    assert "100" in refused(post("/v1/documents/get", ids=list(range(101))), 422)
+    batch = [{"id": i, "text": ""} for i in range(1001)]
+    assert "1000" in refused(served.write("/v1/documents", documents=batch), 422)
+    assert "1000" in refused(served.write("/v1/documents/delete", ids=list(range(1001))), 422)
+    assert "8 hexadecimal" in refused(post("/v1/nearest", code="00"), 422)
+    assert "8" in refused(served.client.get("/v1/duplicates", params={"radius": 9}), 422)
+    assert "'=>'" in refused(post("/v1/search", text="a", where={"a": {"=>": 1}}), 422)
+
+
+def test_large_bodies_are_refused_announced_or_not(served: Any) -> None:
+    ten = b'{"text": "' + b"a" * 10_000_000 + b'"}'
+    assert "1048576 bytes" in refused(served.client.post("/v1/search", content=ten), 413)
+    assert "8388608 bytes" in refused(served.writer.post("/v1/documents", content=ten), 413)
+
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+        connection.sendall(
+            b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        for _ in range(11):
+            connection.sendall(b"186a0\r\n" + b" " * 100_000 + b"\r\n")
+        assert b" 413 " in connection.recv(1000)
+    still_well(served)
+
+
+@pytest.mark.parametrize("depth", [500, 5_000, 400_000])
+def test_deep_json_is_refused(served: Any, depth: int) -> None:
+    for start, end in (("[", "]"), ('{"a":', "1" + "}")):
+        deep = start * depth + end[:-1] + end[-1] * depth
+        content = f'{{"text": "a", "where": {{"a": {deep}}}}}'
+        answer = served.client.post("/v1/search", content=content[: 1 << 20])
+        refused(answer, answer.status_code)
+        assert answer.status_code in (400, 413, 422)
+        body = f'{{"documents": [{{"id": 1, "text": "a", "metadata": {{"a": {deep}}}}}]}}'
+        answer = served.writer.post("/v1/documents", content=body)
+        if answer.status_code != 200:  # a few hundred levels can be kept
+            assert refused(answer, answer.status_code)
+            assert answer.status_code in (400, 422)
+        else:
+            raise AssertionError(f"{depth} levels were kept")
+    still_well(served)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[]", b"1", b'{"text": "a",}', b"\x00"]
+)
+def test_bodies_that_are_no_request(served: Any, content: bytes) -> None:
+    answer = served.client.post("/v1/search", content=content)
+    assert refused(answer, answer.status_code)
+    assert answer.status_code in (400, 422)
+
+
+def test_addresses_that_are_not_there(served: Any) -> None:
+    for path in ("/nothing", "/page/../settings.py", "/page/%2e%2e%2fapp.py", "/v1/%00", "/page/"):
+        assert "/docs" in refused(served.client.get(path), 404) or path.startswith("/page/")
+    refused(served.client.get("/page/..%5c..%5capp.py"), 404)
+    assert "/docs" in refused(served.client.get("/v1/search"), 405)
+    assert "/docs" in refused(served.client.delete("/v1/documents"), 405)
+
+
+# Other sites, other names
+
+
+def test_security_headers_are_on_every_answer(served: Any) -> None:
+    for path in ("/", "/docs", "/page/app.js", "/v1/stats", "/nothing", "/healthz"):
+        headers = served.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "http:" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+
+
+def test_pages_of_other_sites_are_refused(served: Any) -> None:
+    body = {"text": "moon"}
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://localhost"):
+        answer = served.client.post("/v1/search", json=body, headers={"origin": origin})
+        assert "--allow-origin" in refused(answer, 403)
+    own = {"origin": served.address}
+    assert served.client.post("/v1/search", json=body, headers=own).status_code == 200
+
+
+def test_requests_to_other_names_are_refused(served: Any) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example", "[", "localhost.evil"):
+        answer = served.client.get("/v1/stats", headers={"host": host})
+        assert "--allow-origin" in refused(answer, 421)
+    for host in ("localhost", "127.0.0.1:9", "[::1]:8000"):
+        assert served.client.get("/v1/stats", headers={"host": host}).status_code == 200
+
+
+def test_an_allowed_site_may_ask(serve: Callable[..., Any], folder: Path) -> None:
+    site = "https://search.example.org"
+    with serve(folder, "--allow-origin", site) as service:
+        before = {"origin": site, "access-control-request-method": "POST"}
+        preflight = service.client.options("/v1/search", headers=before)
+        assert preflight.status_code == 204
+        assert preflight.headers["access-control-allow-origin"] == site
+        answer = service.client.post("/v1/search", json={"text": "moon"}, headers={"origin": site})
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, site)
+        named = {"host": "search.example.org", "origin": site}
+        assert service.client.get("/v1/stats", headers=named).status_code == 200
+        other = service.client.get("/v1/stats", headers={"origin": "https://example.org"})
+        refused(other, 403)
+
+
+# Slow clients, busy writers, the end
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[int]:
+    """The port of a service, in a thread of this process, that waits for clients half a second."""
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.5)
+    app = create_app(Settings(folder))
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, http=PunctualProtocol, ws="none", log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield listening.getsockname()[1]
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+def test_clients_that_trickle_are_sent_away(impatient: int) -> None:
+    """Headers byte by byte, on a new connection and on one that was used; others are answered."""
+    with (
+        socket.create_connection(("127.0.0.1", impatient), timeout=20) as new,
+        socket.create_connection(("127.0.0.1", impatient), timeout=20) as used,
+    ):
+        used.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert b" 200 " in used.recv(4000)
+        for connection in (new, used):
+            connection.setblocking(False)
+        ended: dict[socket.socket, bytes] = {}
+        for _ in range(200):
+            for connection in {new, used} - set(ended):
+                with suppress(BlockingIOError):
+                    ended[connection] = connection.recv(4000)
+                    continue
+                connection.send(b"G")
+            assert httpx.get(f"http://127.0.0.1:{impatient}/healthz").status_code == 200
+            if len(ended) == 2:
+                break
+            time.sleep(0.05)
+        assert [b" 408 " in ended[connection] for connection in (new, used)] == [True, True]
+
+
+def test_a_body_that_does_not_come_is_given_up(impatient: int) -> None:
+    with socket.create_connection(("127.0.0.1", impatient), timeout=20) as connection:
+        connection.sendall(
+            b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900\r\n\r\n{"
+        )
+        answer = connection.recv(4000)
+        assert b" 408 " in answer
+        assert b"0.5 s" in answer
+
+
+def test_a_writer_elsewhere_is_waited_for_and_then_named(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    document = {"id": "late", "text": "moon"}
+    other = sqlite3.connect(folder / "collection.sqlite", isolation_level=None)
+    with serve(folder) as service:
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        answer = service.write("/v1/documents", documents=[document])
+        assert "Try again" in refused(answer, 503)
+        assert answer.headers["retry-after"]
+        assert time.monotonic() - started < 12
+        assert service.post("/v1/search", text="moon").status_code == 200
+        other.execute("ROLLBACK")
+        assert service.write("/v1/documents", documents=[document]).status_code == 200
+    other.close()
+
+
+def test_what_was_accepted_is_finished_when_the_service_is_stopped(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    other = sqlite3.connect(folder / "collection.sqlite", isolation_level=None)
+    answers: list[httpx.Response] = []
+    with serve(folder) as service:
+        other.execute("BEGIN IMMEDIATE")  # the write has to wait, and the stop comes meanwhile
+        body: dict[str, Any] = {"documents": [{"id": "last", "text": "moon"}]}
+        writing = threading.Thread(
+            target=lambda: answers.append(service.write("/v1/documents", **body))
+        )
+        writing.start()
+        time.sleep(0.7)
+        service.process.terminate()
+        time.sleep(0.7)
+        other.execute("ROLLBACK")
+        writing.join()
+        assert service.process.wait(timeout=20) == 0
+    assert answers[0].status_code == 200
+    with Collection.open(folder) as collection:
+        assert "last" in collection
+    other.close()

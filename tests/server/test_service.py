@@ -1,0 +1,404 @@
+"""The API over a real socket: every answer compared with the collection, or with plain NumPy."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from boltzhash import Hasher
+from boltzhash.codes import hamming, unpack
+from boltzhash.collection import Collection
+from boltzhash.tokens import tokenize
+
+SEARCHES = ["star and planet", "the bread is in the oven", "captain of a ship", "sail moon sugar"]
+
+
+def exact(
+    hasher: Hasher, documents: list[dict[str, Any]], code: np.ndarray, k: int
+) -> list[tuple[Any, int]]:
+    """The k nearest, by the plain reference: (distance, order of insertion)."""
+    distances = hamming(code[None], hasher.transform(d["text"] for d in documents))[0]
+    order = np.argsort(distances, kind="stable")[:k]
+    return [(documents[i]["id"], int(distances[i])) for i in order]
+
+
+def pairs(answer: httpx.Response) -> list[tuple[Any, int]]:
+    assert answer.status_code == 200, answer.text
+    return [(hit["id"], hit["distance"]) for hit in answer.json()["hits"]]
+
+
+# Searching
+
+
+@pytest.mark.parametrize("text", SEARCHES)
+def test_search_by_text_is_exact(served: Any, corrsh: Hasher, documents: Any, text: str) -> None:
+    answer = served.post("/v1/search", text=text, k=15)
+    assert pairs(answer) == exact(corrsh, documents, corrsh.transform([text])[0], 15)
+    body = answer.json()
+    assert body["query"] == {
+        "code": corrsh.transform([text]).tobytes().hex(),
+        "known_words": int(corrsh.known_word_counts([text])[0]),
+    }
+    assert body["generation"] == 1
+    by_id = {document["id"]: document for document in documents}
+    for hit in body["hits"]:
+        document = by_id[hit["id"]]
+        assert hit["metadata"] == document["metadata"]
+        assert hit["code"] == corrsh.transform([document["text"]]).tobytes().hex()
+        line = "".join(piece["text"] for piece in hit["snippet"])
+        assert line == document["text"]  # they are short enough to be shown whole
+        marked = {piece["text"] for piece in hit["snippet"] if piece.get("marked")}
+        assert marked == set(tokenize(text)).intersection(tokenize(document["text"]))
+
+
+def test_search_reranked_is_the_collections(served: Any, served_folder: Path) -> None:
+    answer = served.post("/v1/search", text="planet moon", k=5, rerank=True)
+    with Collection.open(served_folder) as collection:
+        matches = collection.search("planet moon", 5, rerank=True)
+    assert pairs(answer) == [(match.id, match.distance) for match in matches]
+
+
+@pytest.mark.parametrize("rerank", [False, True])
+@pytest.mark.parametrize("id_", ["sky-3", "kitchen-40", 7])
+def test_more_like_a_document_leaves_it_out(
+    served: Any, corrsh: Hasher, documents: Any, id_: Any, rerank: bool
+) -> None:
+    text = next(d["text"] for d in documents if d["id"] == id_)
+    answer = served.post("/v1/similar", id=id_, k=8, rerank=rerank)
+    found = pairs(answer)
+    if not rerank:
+        nearest = exact(corrsh, documents, corrsh.transform([text])[0], 9)
+        assert found == [pair for pair in nearest if pair[0] != id_][:8]
+    assert len(found) == 8
+    assert id_ not in [found_id for found_id, _ in found]
+
+
+def test_ids_of_other_types_are_other_ids(served: Any) -> None:
+    assert served.post("/v1/similar", id="7").status_code == 404
+    assert served.post("/v1/similar", id=7).status_code == 200
+
+
+def test_search_by_code_is_exact(served: Any, corrsh: Hasher, documents: Any) -> None:
+    code = np.array([1, 2, 0xFE, 0x80], dtype=np.uint8)
+    answer = served.post("/v1/nearest", code=code.tobytes().hex(), k=20)
+    assert pairs(answer) == exact(corrsh, documents, code, 20)
+    assert answer.json()["query"]["known_words"] is None
+
+
+def test_filters_come_before_the_cut(served: Any, corrsh: Hasher, documents: Any) -> None:
+    where = {"topic": ["sea", "kitchen"], "number": {">=": 50, "<": 70}}
+    allowed = [d for d in documents if 50 <= d["metadata"].get("number", 0) < 70]
+    answer = served.post("/v1/search", text="star", k=100, where=where)
+    assert pairs(answer) == exact(corrsh, allowed, corrsh.transform(["star"])[0], 100)
+    assert len(allowed) == 20
+
+
+def test_null_is_no_filter(served: Any) -> None:
+    plain = served.post("/v1/search", text="star").json()
+    assert served.post("/v1/search", text="star", where=None).json() == plain
+    assert served.post("/v1/search", text="star", where={}).json() == plain
+
+
+def test_a_query_of_unknown_words_says_so(served: Any) -> None:
+    answer = served.post("/v1/search", text="xylophone").json()
+    assert answer["query"]["known_words"] == 0
+
+
+# Explaining
+
+
+def test_an_explanation_has_the_bits_of_both_codes(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    text, hit = "star planet bread", documents[3]
+    one, other = corrsh.transform([text, hit["text"]])
+    answer = served.post("/v1/explain", query={"text": text}, id=hit["id"]).json()
+    ours, theirs = unpack(one[None])[0], unpack(other[None])[0]
+    assert answer["distance"] == int((ours != theirs).sum())
+    assert [bit["agrees"] for bit in answer["bits"]] == (ours == theirs).tolist()
+    assert [bit["on"] for bit in answer["bits"]] == theirs.tolist()
+    words = corrsh.explain(12)
+    for bit in answer["bits"]:
+        side = words[bit["bit"]].up if bit["on"] else words[bit["bit"]].down
+        assert bit["words"] == [word for word, _ in side]
+        assert bit["in_query"] == [w for w in bit["words"] if w in tokenize(text)]
+        assert bit["in_document"] == [w for w in bit["words"] if w in tokenize(hit["text"])]
+    shared = set(tokenize(text)).intersection(tokenize(hit["text"]))
+    assert set(answer["shared_words"]) == shared
+
+
+def test_a_document_or_a_code_can_be_explained_too(served: Any, corrsh: Hasher) -> None:
+    by_id = served.post("/v1/explain", query={"id": "sky-0"}, id=7).json()
+    assert by_id["distance"] == 0
+    assert all(bit["agrees"] for bit in by_id["bits"])
+    flipped = bytes(255 - byte for byte in bytes.fromhex(by_id["document_code"])).hex()
+    by_code = served.post("/v1/explain", query={"code": flipped}, id=7).json()
+    assert by_code["distance"] == 32
+
+
+def test_bits_are_counted_and_correlated_as_numpy_does(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    answer = served.client.get("/v1/bits").json()
+    texts = [d["text"] for d in documents]
+    bits = unpack(corrsh.transform(texts))
+    assert answer["sampled"] == len(documents)
+    shares = [bit["share_on"] for bit in answer["bits"]]
+    np.testing.assert_allclose(shares, bits.mean(axis=0), atol=6e-5)
+    changing = np.flatnonzero(bits.std(axis=0) > 0)
+    expected = np.corrcoef(bits[:, changing].T)
+    found = np.array(answer["correlations"])[np.ix_(changing, changing)]
+    np.testing.assert_allclose(found, expected, atol=6e-5)
+    sigma = corrsh.posterior(texts).covariance().mean(axis=0)
+    np.fill_diagonal(sigma, 0)
+    np.testing.assert_allclose(answer["couplings"], sigma, atol=6e-5)
+    assert np.abs(sigma).max() > 1e-3
+
+
+def test_a_bit_lists_the_documents_of_which_it_is_surest(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    texts = [d["text"] for d in documents]
+    on = unpack(corrsh.transform(texts)).sum(axis=0)
+    number = int(np.argmax(on))
+    answer = served.client.get(f"/v1/bits/{number}").json()
+    sure = corrsh.bit_probabilities(texts)[:, number]
+    sure[~unpack(corrsh.transform(texts))[:, number]] = -1
+    expected = [documents[i]["id"] for i in np.argsort(-sure, kind="stable")[:20]]
+    assert [hit["id"] for hit in answer["documents"]] == expected[: min(20, on[number])]
+    assert served.client.get("/v1/bits/32").status_code == 404
+
+
+# The collection
+
+
+def test_near_duplicates_are_the_collections(
+    served: Any, served_folder: Path, corrsh: Hasher, documents: Any
+) -> None:
+    with Collection.open(served_folder) as collection:
+        groups = collection.duplicates(1)
+
+    def likeness(group: list[Any]) -> float:
+        """The greatest cosine of two of the first twenty."""
+        texts = [d["text"] for id_ in group[:20] for d in documents if d["id"] == id_]
+        words = corrsh.tfidf(texts).toarray()
+        return float(np.round(np.max(words @ words.T - 2 * np.eye(len(texts))), 6))
+
+    expected = sorted(groups, key=likeness, reverse=True)
+    assert {"sky-0", 7} <= set(expected[0])  # one is a copy of the other
+    answer = served.client.get("/v1/duplicates", params={"radius": 1, "limit": 100}).json()
+    assert answer["n_groups"] == len(expected) > 0
+    found = [[d["id"] for d in group["documents"]] for group in answer["groups"]]
+    assert found == [group[:20] for group in expected]
+    assert answer["n_extra"] == sum(len(group) - 1 for group in expected)
+    second = served.client.get("/v1/duplicates", params={"radius": 1, "offset": 1, "limit": 1})
+    assert second.json()["groups"] == answer["groups"][1:2]
+
+
+def test_fields_list_the_commonest_values(served: Any) -> None:
+    fields = served.client.get("/v1/fields").json()["fields"]
+    assert fields["topic"] == [{"value": t, "count": 30} for t in ("kitchen", "sea", "sky")]
+    assert fields["copied"] == [{"value": True, "count": 1}]
+    assert fields["number"][0] == {"value": 0, "count": 1}
+    assert len(fields["number"]) == 30
+
+
+def test_stats_and_documents(served: Any, documents: Any) -> None:
+    stats = served.client.get("/v1/stats").json()
+    assert (stats["documents"], stats["bits"], stats["method"]) == (len(documents), 32, "CorrSH")
+    assert stats["writing"] is True
+    got = served.post("/v1/documents/get", ids=[7, "none", "sea-61"]).json()["documents"]
+    assert [(d["id"], d["text"], d["metadata"]) for d in got] == [
+        (d["id"], d["text"], d["metadata"]) for d in (documents[-1], documents[61])
+    ]
+    assert got[0]["title"] == "A copy"
+
+
+def test_there_is_no_map_until_one_is_made(served: Any) -> None:
+    answer = served.client.get("/v1/map").json()
+    assert answer["made"] is False
+    assert "boltzhash map" in answer["message"]
+
+
+# Writing
+
+
+def test_writes_are_seen_at_once_and_raise_the_generation(
+    serve: Callable[..., Any], folder: Path, lsh: Hasher, documents: Any
+) -> None:
+    new = {"id": "new", "text": "comet comet galaxy", "metadata": {"topic": "new"}}
+    with serve(folder) as service:
+        added = service.write("/v1/documents", documents=[new])
+        assert (added.status_code, added.json()) == (200, {"generation": 2, "written": 1})
+        found = service.post("/v1/search", text="comet comet galaxy", where={"topic": "new"})
+        assert (found.json()["generation"], pairs(found)) == (2, [("new", 0)])
+        again = service.write("/v1/documents", documents=[new])
+        assert again.status_code == 409
+        assert "'new'" in again.json()["error"]["message"]
+        other = {**new, "text": "sugar"}
+        replaced = service.write("/v1/documents", documents=[other], overwrite=True)
+        assert replaced.json()["generation"] == 3
+        gone = service.write("/v1/documents/delete", ids=["sky-0", "nowhere"])
+        assert gone.json() == {"generation": 4, "deleted": 1}
+        left = [*documents[1:], other]
+        found = service.post("/v1/search", text="sugar", k=100)
+        assert pairs(found) == exact(lsh, left, lsh.transform(["sugar"])[0], 100)
+        assert service.stop() == 0
+    with Collection.open(folder) as collection:
+        assert [d.id for d in collection] == [d["id"] for d in left]
+        collection.check()
+
+
+def test_workers_see_each_others_writes_and_end_with_their_parent(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder, "--workers", "2") as service:
+        metrics = set()
+        for number in range(7):
+            with httpx.Client(base_url=service.address) as new:  # whichever worker takes it
+                headers = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [{"id": number, "text": "comet"}]}
+                made = new.post("/v1/documents", json=body, headers=headers, timeout=30).json()
+            for _ in range(4):
+                with httpx.Client(base_url=service.address) as other:
+                    seen = other.post("/v1/documents/get", json={"ids": [number]}).json()
+                    assert seen["generation"] == made["generation"] == number + 2
+                    assert [d["id"] for d in seen["documents"]] == [number]
+                    metrics.add(_count(service, "/v1/documents/get"))
+        assert max(metrics) == 7 * 4  # counted together
+        service.process.kill()
+        service.process.wait()
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", service.port), timeout=1).close()
+            except OSError:
+                return
+            time.sleep(0.1)
+        raise AssertionError("the workers live on")
+
+
+def test_a_refused_batch_changes_nothing(served: Any) -> None:
+    batch = [{"id": "fresh", "text": "a"}, {"id": "sky-1", "text": "b"}]
+    assert served.write("/v1/documents", documents=batch).status_code == 409
+    twice = [{"id": "fresh", "text": "a"}, {"id": "fresh", "text": "b"}]
+    assert served.write("/v1/documents", documents=twice).status_code == 409
+    stats = served.client.get("/v1/stats").json()
+    assert (stats["generation"], stats["documents"]) == (1, 91)
+
+
+@pytest.mark.parametrize("given", [None, "wrong", "a-key-for-test", "a-key-for-tests ✓"])
+def test_writing_needs_the_key(served: Any, given: str | None) -> None:
+    headers = {} if given is None else {"authorization": f"Bearer {given}".encode()}
+    for path in ("/v1/documents", "/v1/documents/delete"):
+        body = (
+            {"ids": ["sky-0"]}
+            if path.endswith("delete")
+            else {"documents": [{"id": 1, "text": ""}]}
+        )
+        answer = served.client.post(path, json=body, headers=headers)
+        assert answer.status_code == 401
+        assert "Authorization: Bearer" in answer.json()["error"]["message"]
+    assert served.client.get("/v1/stats").json()["generation"] == 1
+
+
+def test_without_a_key_writing_is_off(serve: Callable[..., Any], folder: Path) -> None:
+    with serve(folder, key=None) as service:
+        for headers in ({}, {"authorization": "Bearer None"}):
+            body = {"documents": [{"id": 1, "text": "a"}]}
+            answer = service.client.post("/v1/documents", json=body, headers=headers)
+            assert answer.status_code == 403
+            assert "BOLTZHASH_API_KEY" in answer.json()["error"]["message"]
+        assert service.client.get("/v1/stats").json()["writing"] is False
+
+
+def test_the_key_is_in_no_log_and_no_answer(serve: Callable[..., Any], folder: Path) -> None:
+    with serve(folder, key="a-very-secret-key") as service:
+        service.client.post("/v1/documents", headers={"authorization": "Bearer a-very-secret-key"})
+        service.client.post("/v1/documents", headers={"authorization": "Bearer a-wrong-secret"})
+        texts = [service.client.get(p).text for p in ("/", "/docs", "/openapi.json", "/metrics")]
+        service.stop()
+        assert not re.search("secret", service.log.read_text() + "".join(texts))
+
+
+# Operations
+
+
+def test_health_readiness_and_metrics(served: Any) -> None:
+    assert served.client.get("/healthz").json() == {"status": "ok"}
+    assert served.client.get("/readyz").json() == {"status": "ready"}
+    before = _count(served, "/v1/nearest")
+    served.post("/v1/nearest", code="00000000")
+    served.client.post("/v1/made/up/path")
+    assert _count(served, "/v1/nearest") == before + 1
+    text = served.client.get("/metrics").text
+    assert "\nboltzhash_documents 91\n" in text
+    assert "\nboltzhash_generation 1\n" in text
+    assert 'route="other",status="404"' in text
+    assert "made/up" not in text
+
+
+def _count(served: Any, route: str) -> float:
+    found = re.search(
+        rf'boltzhash_requests_total{{method="POST",route="{route}",status="200"}} (\S+)',
+        served.client.get("/metrics").text,
+    )
+    return float(found.group(1)) if found else 0.0
+
+
+def test_the_description_names_every_address_and_the_page_shows_it(served: Any) -> None:
+    description = served.client.get("/openapi.json").json()
+    assert description["openapi"].startswith("3.1")
+    page = served.client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    for path in description["paths"]:
+        assert path in page.text
+    assert not re.search(r'(src|href)="(https?:)?//', page.text)
+
+
+def test_no_collection_is_not_an_error_until_it_is_asked(
+    serve: Callable[..., Any], tmp_path: Path, lsh: Hasher
+) -> None:
+    folder = tmp_path / "to come"
+    with serve(folder) as service:
+        assert service.client.get("/healthz").status_code == 200
+        refused = service.client.get("/readyz")
+        assert refused.status_code == 503
+        assert "boltzhash index" in refused.json()["error"]["message"]
+        assert str(tmp_path) not in refused.text
+        assert service.client.get("/metrics").status_code == 200
+        assert service.client.get("/").status_code == 200
+        with Collection.create(folder, lsh) as collection:
+            collection.add([{"id": 1, "text": "moon"}])
+        assert pairs(service.post("/v1/search", text="moon")) == [(1, 0)]
+
+
+def test_a_rehash_elsewhere_is_seen(
+    serve: Callable[..., Any], folder: Path, corrsh: Hasher, documents: Any
+) -> None:
+    with serve(folder) as service:
+        assert service.post("/v1/search", text="moon").json()["query"]["code"].__len__() == 4
+        with Collection.open(folder) as collection:
+            collection.rehash(corrsh)
+        answer = service.post("/v1/search", text="moon", k=30)
+        assert pairs(answer) == exact(corrsh, documents, corrsh.transform(["moon"])[0], 30)
+
+
+def test_serving_does_not_import_torch(folder: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\n"
+        "from boltzhash.server.app import create_app\n"
+        "from boltzhash.server.settings import Settings\n"
+        "create_app(Settings(Path(sys.argv[1])))\nassert 'torch' not in sys.modules\n"
+        "assert 'umap' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
