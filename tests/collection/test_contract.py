@@ -249,7 +249,7 @@ def test_random_histories(engine: Any, hasher: Hasher, other_hasher: Hasher) -> 
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: Histories(engine, [hasher, other_hasher]),
         settings=settings(
-            max_examples=40,
+            max_examples=engine.examples,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

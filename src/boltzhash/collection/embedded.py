@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from boltzhash.arguments import check_integer
 from boltzhash.collection import maintenance, rehashing
@@ -28,6 +28,9 @@ from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.persistence import atomic_folder
+
+if TYPE_CHECKING:
+    from boltzhash.collection.connected import ConnectedCollection
 
 BATCH = 1024  # documents a transaction
 WAIT = 10.0  # seconds that a write waits for another process that writes
@@ -106,6 +109,27 @@ class Collection:
         where a newer boltzhash wrote it; one of an older format is brought up to date.
         """
         return cls(path, hasher, wait)
+
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        name: str = "documents",
+        hasher: Hasher | None = None,
+        *,
+        create: bool = False,
+        wait: float = WAIT,
+    ) -> ConnectedCollection:
+        """The collection ``name`` on an engine that scales, with the same verbs and answers.
+
+        ``url`` is ``postgresql://user:password@host/database`` (PostgreSQL with pgvector),
+        ``milvus://user:password@host:19530/database``, or ``milvus:///path/to/file.db`` for
+        milvus-lite in this process. With ``create`` a new, empty one is made, whose codes come from
+        ``hasher``. The model lies with the documents, so that any client can open it.
+        """
+        from boltzhash.collection.connected import connect
+
+        return connect(url, name, hasher, create=create, wait=wait)
 
     def close(self) -> None:
         with self._lock:
