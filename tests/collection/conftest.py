@@ -137,6 +137,26 @@ class Postgres(Connected):
         return self._keep(Collection.connect(self.url, collection.name))
 
 
+class Milvus(Connected):
+    """Milvus, embedded or a server."""
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        """Die between the rows of a write and the state that would make them count."""
+        store = collection._store
+        store._milvus.insert = self._insert_and_die(store._milvus.insert)
+        with pytest.raises(InterruptedError):
+            collection.add([{"id": f"lost {i}", "text": "star"} for i in range(3)])
+        collection.close()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+    def _insert_and_die(self, insert: Any) -> Any:
+        def insert_and_die(*arguments: Any) -> None:
+            insert(*arguments)
+            raise InterruptedError
+
+        return insert_and_die
+
+
 def needed(package: str) -> Any:
     """A package of the engines; `make test-engines` must have it, elsewhere the test is skipped."""
     if os.environ.get("BOLTZHASH_TEST_ENGINES"):
@@ -165,8 +185,39 @@ def postgres_url() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def milvus_lite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Milvus in this process."""
+    needed("pymilvus")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that pkg_resources is deprecated
+        needed("milvus_lite")
+    return f"milvus://{tmp_path_factory.mktemp('milvus')}/lite.db"
+
+
+@pytest.fixture(scope="session")
+def milvus_url() -> Iterator[str]:
+    """A Milvus server, for as long as the tests take."""
+    needed("pymilvus")
+    milvus = needed("milvus")
+    folder = tempfile.mkdtemp(prefix="boltzhash-milvus-")
+    config = milvus.MilvusServerConfig(data_dir=folder)
+    config.set("proxy.timeTickInterval", 20)  # a strongly consistent answer waits for a tick
+    server = milvus.MilvusServer(config)
+    try:
+        server.start()
+        yield f"milvus://127.0.0.1:{server.listen_port}"
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
-SERVERS = {"postgres": ("postgres_url", Postgres, 40)}
+SERVERS = {
+    "postgres": ("postgres_url", Postgres, 40),
+    "milvus-lite": ("milvus_lite_url", Milvus, 10),
+    "milvus": ("milvus_url", Milvus, 3),
+}
 
 
 @pytest.fixture(
