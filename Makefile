@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/ready
 CHECKED := src tests experiments benchmarks
 
-.PHONY: install demo test lint types tests test-slow test-kernel test-kill bench-search bench-search-small clean
+.PHONY: install demo test lint types tests test-engines test-slow test-kernel test-kill bench-search bench-search-small clean
 
 install: $(READY)
 
@@ -26,7 +26,12 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -m 'not slow and not engines'
+
+# Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
+test-engines: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[engines-test]'
+	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)

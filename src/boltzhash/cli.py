@@ -125,6 +125,12 @@ def _add_encode(subparsers: Any) -> None:
     _add_model(parser)
     _add_corpus_arguments(parser)
     parser.add_argument("-o", "--output", required=True, metavar="CODES", help="folder to write")
+    parser.add_argument(
+        "--ray",
+        action="store_true",
+        help="encode on the Ray cluster of RAY_ADDRESS, or on all CPUs here; CORPUS may then also be a "
+        "folder of JSONL, CSV or Parquet files",
+    )
     _add_json(parser)
     parser.set_defaults(run=commands.encode)
 

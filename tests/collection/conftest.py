@@ -32,6 +32,9 @@ class Engine(Protocol):
     def create(self, hasher: Hasher) -> Any:
         """A new, empty one."""
 
+    def empty(self, hasher: Hasher) -> Any:
+        """One for tests that leave it empty; they may share it."""
+
     def reopen(self, collection: Any) -> Any:
         """The same one, closed and opened again."""
 
@@ -55,6 +58,8 @@ class Embedded:
     def create(self, hasher: Hasher) -> Collection:
         self._number += 1
         return self._keep(Collection.create(self._folder / str(self._number), hasher))
+
+    empty = create
 
     def reopen(self, collection: Collection) -> Collection:
         collection.close()
@@ -105,6 +110,11 @@ class Connected:
         name = f"test_{next(_NUMBERS)}"
         return self._keep(Collection.connect(self.url, name, hasher, create=True))
 
+    def empty(self, hasher: Hasher) -> ConnectedCollection:
+        if self.url not in _EMPTY:  # to make one takes a server seconds
+            _EMPTY[self.url] = self.create(hasher).name
+        return self._keep(Collection.connect(self.url, _EMPTY[self.url], hasher))
+
     def reopen(self, collection: ConnectedCollection) -> ConnectedCollection:
         collection.close()
         return self._keep(Collection.connect(self.url, collection.name))
@@ -122,6 +132,7 @@ class Connected:
 
 
 _NUMBERS = itertools.count()
+_EMPTY: dict[str, str] = {}
 
 
 class Postgres(Connected):
@@ -205,7 +216,9 @@ def milvus_url() -> Iterator[str]:
     config.set("proxy.timeTickInterval", 20)  # a strongly consistent answer waits for a tick
     server = milvus.MilvusServer(config)
     try:
-        server.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it leaves the sockets open with which it tries ports
+            server.start()
         yield f"milvus://127.0.0.1:{server.listen_port}"
     finally:
         server.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -86,6 +86,29 @@ class ConnectedCollection:
     def upsert(self, documents: Documents) -> int:
         """Add documents, or overwrite those whose id is there; they keep their place among ties."""
         return self._write_batches(documents, self._store.upsert)
+
+    def add_from(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        text_field: str = "text",
+        id_field: str | None = None,
+        metadata: bool | Sequence[str] = True,
+        shards: str | Path | None = None,
+    ) -> int:
+        """Add files hashed on Ray; see :meth:`boltzhash.collection.Collection.add_from`."""
+        from boltzhash.cluster import add_from
+
+        hasher = self.hasher
+        return add_from(
+            hasher,
+            paths,
+            partial(self._upsert_coded, hasher.fingerprint()),
+            text_field=text_field,
+            id_field=id_field,
+            metadata=metadata,
+            shards=shards,
+        )
 
     def delete(self, ids: Iterable[Id]) -> int:
         """Delete documents; returns how many of the ids were there."""
@@ -310,6 +333,13 @@ class ConnectedCollection:
                 self._write_batch(batch, write)
             n += len(batch)
         return n
+
+    def _upsert_coded(self, model: str, batch: list[Coded]) -> None:
+        """Write documents that ``model`` has hashed elsewhere."""
+        write = partial(_write_if, model=model, write=self._store.upsert, coded=batch)
+        with self._open_lock():
+            if not self._store.write(write):
+                raise CollectionError(f"{self._store.shown} was rehashed meanwhile: add them again")
 
     def _write_batch(self, batch: list[Document], write: Callable[[list[Coded]], None]) -> None:
         while True:

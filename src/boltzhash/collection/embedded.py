@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -164,6 +165,34 @@ class Collection:
         """Add documents, or overwrite those whose id is there; they keep their place among ties."""
         return self._write_batches(
             documents, lambda state, batch: upsert_rows(self._connection, state, batch)
+        )
+
+    def add_from(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        text_field: str = "text",
+        id_field: str | None = None,
+        metadata: bool | Sequence[str] = True,
+        shards: str | Path | None = None,
+    ) -> int:
+        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; how many.
+
+        Where an id is there already its document is overwritten, so that after an interruption the
+        same call can be made again. ``shards`` is a folder that every machine of the cluster sees; it
+        keeps the codes until they are written. See :mod:`boltzhash.cluster`.
+        """
+        from boltzhash.cluster import add_from
+
+        hasher = self.hasher
+        return add_from(
+            hasher,
+            paths,
+            partial(self._upsert_coded, hasher.fingerprint()),
+            text_field=text_field,
+            id_field=id_field,
+            metadata=metadata,
+            shards=shards,
         )
 
     def delete(self, ids: Iterable[Id]) -> int:
@@ -391,6 +420,15 @@ class Collection:
                     write(state, coded)
                     return
                 self._use_model(state)  # another process has rehashed: hash again
+
+    def _upsert_coded(self, model: str, batch: list[Coded]) -> None:
+        """Write documents that ``model`` has hashed elsewhere."""
+        with self._open_lock():
+            with self._database.writing() as state:
+                if state.model != model:
+                    raise CollectionError(f"{self.path} was rehashed meanwhile: add them again")
+                upsert_rows(self._connection, state, batch)
+            self._follow()
 
     def _coded(self, batch: list[Document]) -> list[Coded]:
         words = self._hasher.tfidf(document.text for document in batch)
