@@ -1,4 +1,4 @@
-"""What collections on engines do beyond the contract: secrets, models, recall, limits, others at work."""
+"""What collections on engines do beyond the contract: secrets, models, recall, limits, other clients."""
 
 from __future__ import annotations
 
@@ -185,8 +185,11 @@ def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
 
 
 @pytest.mark.engines
-def test_approximate_search_states_its_recall(url: str, name: str, long_hasher: LSH) -> None:
-    given = documents(2000)
+@pytest.mark.parametrize("server", ["postgres_url", "milvus_url"])
+def test_approximate_search_states_its_recall(
+    request: pytest.FixtureRequest, server: str, name: str, long_hasher: LSH
+) -> None:
+    given, url = documents(2000), request.getfixturevalue(server)
     with Collection.connect(url, name, long_hasher, create=True) as collection:
         collection.add(given)
         with pytest.raises(ValueError, match="has no approximate index"):
@@ -390,6 +393,15 @@ def test_texts_that_milvus_cannot_hold_are_refused(
         with pytest.raises(ValueError, match="65535 bytes, got 65536 for the text of document"):
             collection.add([{"id": 2, "text": "x" * 65_536}])
         assert len(collection) == 1
+
+
+@pytest.mark.engines
+def test_milvus_lite_has_no_approximate_index(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add(documents(5))
+        with pytest.raises(ValueError, match="milvus-lite has no approximate index"):
+            collection.build_approximate()
+        assert len(collection.search("star", 5)) == 5
 
 
 @pytest.mark.engines

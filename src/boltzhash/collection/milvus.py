@@ -103,7 +103,7 @@ class MilvusStore:
         self._new: list[dict[str, Any]] = []
         self._after = state._replace(generation=state.generation + 1, dead=[])
         done = change(state.standing())
-        self._commit(state)
+        self._commit(self._state)
         return done
 
     def _commit(self, before: MilvusState) -> None:
@@ -165,9 +165,7 @@ class MilvusStore:
         n = 0
         for start in range(0, len(ids), _DELETES_AT_ONCE):
             if start:
-                before = self._state
-                self._commit(before)
-                self._new = []
+                self._commit(self._state)
                 self._after = self._state._replace(generation=self._state.generation + 1, dead=[])
             there = self._rows_of(ids[start : start + _DELETES_AT_ONCE])
             self._after.dead.extend(row for row, _ in there.values())
@@ -382,6 +380,8 @@ class MilvusStore:
     # Approximate search
 
     def build_index(self) -> dict[str, Any]:
+        if self._milvus.is_lite:
+            raise ValueError(f"{self.shown}: milvus-lite has no approximate index, a server has")
         n = self.read(lambda standing: standing.n_documents)
         n_lists = max(1, min(4096, round(4 * math.sqrt(n))))
         self._milvus.build_ivf(self._states.newest().table, n_lists)

@@ -38,6 +38,7 @@ class Milvus:
             raise needs_extra("a collection in Milvus", "pymilvus", "milvus") from None
         self._address = address
         self.shown = shown
+        self.is_lite = not urlsplit(address.url).hostname
         with self.plain_errors():
             self._client = self._pymilvus.MilvusClient(**_arguments(address))
 
