@@ -21,12 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from collection import _times, made_up
-
 from boltzhash import ITQ
 from boltzhash.collection import Collection
 from boltzhash.collection.connected import ConnectedCollection
 from boltzhash.version import __version__
+from collection import _times, made_up
 
 
 def main() -> None:
