@@ -140,7 +140,7 @@ class Postgres(Connected):
 
     def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
         """Lose the connection in the middle of a transaction that has deleted everything."""
-        connection = collection._store._connection
+        connection = collection._store._connection.psycopg
         connection.execute("BEGIN")
         connection.execute("DELETE FROM documents")
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")

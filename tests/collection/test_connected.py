@@ -260,7 +260,7 @@ def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH) -> None:
 def test_a_lost_connection_is_made_again(postgres_url: str, name: str, hasher: LSH) -> None:
     with Collection.connect(postgres_url, name, hasher, create=True) as collection:
         collection.add(documents(3))
-        collection._store._connection.pgconn.finish()
+        collection._store._connection.psycopg.pgconn.finish()
         assert len(collection) == 3
 
 

@@ -6,7 +6,6 @@ one client may write at a time, and two that do so at once are refused where the
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import secrets
@@ -20,8 +19,9 @@ from boltzhash.collection.addresses import Address
 from boltzhash.collection.codes_file import Rows
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.milvus_client import LONGEST_TEXT, Milvus
-from boltzhash.collection.milvus_filters import expression_of, fields_of
+from boltzhash.collection.milvus_client import Milvus
+from boltzhash.collection.milvus_filters import expression_of
+from boltzhash.collection.milvus_rows import coded_anew, document_of, key_of, row_of
 from boltzhash.collection.milvus_search import Searcher
 from boltzhash.collection.milvus_state import MilvusState, NextTable, StateTable
 from boltzhash.collection.store import Found, Standing, T
@@ -184,7 +184,7 @@ class MilvusStore:
                 last_place += 1
                 place = last_place
             number += 1
-            self._new.append({"row": number, "born": generation, **_row(place, coded)})
+            self._new.append({"row": number, "born": generation, **row_of(place, coded)})
         n_documents = self._after.n_documents + len(new) - len(places)
         self._after = self._after._replace(last_place=last_place, n_documents=n_documents)
 
@@ -192,7 +192,7 @@ class MilvusStore:
         """The row and the place of each id that is there."""
         if not ids:
             return {}
-        keys = json.dumps([_key(id_) for id_ in ids])
+        keys = json.dumps([key_of(id_) for id_ in ids])
         found = self._query([f"key in {keys}"], ["row", "place", "id"])
         wanted = set(ids)
         rows = {json.loads(row["id"]): (int(row["row"]), int(row["place"])) for row in found}
@@ -245,7 +245,7 @@ class MilvusStore:
         missing = [hit for hit in hits if hit.row not in rows]
         if missing:  # deleted just now, so that this is asked again; or damage
             raise CollectionError(f"{self.shown} is damaged: row {missing[0].row} is missing")
-        return [Found(hit.distance, _document(rows[hit.row])) for hit in hits]
+        return [Found(hit.distance, document_of(rows[hit.row])) for hit in hits]
 
     def rows(self) -> Rows:
         found = [
@@ -265,9 +265,9 @@ class MilvusStore:
         return {int(row["place"]): json.loads(row["id"]) for rows in pages for row in rows}
 
     def find(self, id_: Id) -> Document | None:
-        for row in self._query([f"key == {_key(id_)}"], _DOCUMENT):
+        for row in self._query([f"key == {key_of(id_)}"], _DOCUMENT):
             if json.loads(row["id"]) == id_:
-                return _document(row)
+                return document_of(row)
         return None
 
     def documents(self) -> Iterator[Document]:
@@ -280,7 +280,7 @@ class MilvusStore:
                 raise CollectionBusyError(
                     f"{self.shown}: documents were overwritten or deleted while all were being read"
                 )
-            yield from map(_document, sorted(rows, key=lambda row: int(row["place"])))
+            yield from map(document_of, sorted(rows, key=lambda row: int(row["place"])))
 
     def _pages(self, page: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
         """Rows that count, in the order of places."""
@@ -336,7 +336,7 @@ class MilvusStore:
         rows = self._query([f"born > {following.copied}", f"born <= {upto}"], _COPIED)
         for start in range(0, len(rows), batch):
             some = [dict(row) for row in rows[start : start + batch]]
-            self._milvus.upsert(following.table, _coded_anew(hasher, some))
+            self._milvus.upsert(following.table, coded_anew(hasher, some))
         # The generation that notes this has no rows of its own.
         copied = self._after.generation if upto == state.generation else upto
         self._after = self._after._replace(next=following._replace(copied=copied))
@@ -394,46 +394,3 @@ class MilvusStore:
             self._after = self._after._replace(approximate=about)
 
         self.write(note)
-
-
-def _row(place: int, coded: Coded) -> dict[str, Any]:
-    document = coded.document
-    metadata = document.metadata or {}
-    row: dict[str, Any] = {
-        "place": place,
-        "key": _key(document.id),
-        "known": bool(coded.known),
-        "id": json.dumps(document.id, ensure_ascii=False),
-        "text": document.text,
-        "metadata": json.dumps(metadata, ensure_ascii=False, separators=(",", ":")),
-        "fields": fields_of(metadata),
-        "code": coded.code,
-    }
-    sizes = {name: len(row[name].encode()) for name in ("id", "text", "metadata")}
-    sizes["metadata"] = max(sizes["metadata"], len(json.dumps(row["fields"])))
-    for name, size in sizes.items():
-        if size > LONGEST_TEXT:
-            raise ValueError(
-                f"Milvus holds up to {LONGEST_TEXT} bytes, got {size} for the {name} of document "
-                f"{str(document.id)[:40]!r}"
-            )
-    return row
-
-
-def _coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    words = hasher.tfidf(row["text"] for row in rows)
-    codes, known = hasher.transform(words), hasher.known_word_counts(words) > 0
-    return [
-        {**row, "code": code.tobytes(), "known": bool(is_known)}
-        for row, code, is_known in zip(rows, codes, known, strict=True)
-    ]
-
-
-def _document(row: dict[str, Any]) -> Document:
-    return Document(json.loads(row["id"]), row["text"], json.loads(row["metadata"]))
-
-
-def _key(id_: Id) -> int:
-    """A number to look an id up by; different ids may share one, so the id itself is compared."""
-    digest = hashlib.sha256(json.dumps(id_).encode()).digest()
-    return int.from_bytes(digest[:8]) >> 1

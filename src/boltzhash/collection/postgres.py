@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,6 +15,7 @@ from boltzhash.collection.codes_file import Rows
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.model_files import ModelFile, model_from_files, model_to_files
+from boltzhash.collection.postgres_connection import PostgresConnection
 from boltzhash.collection.postgres_filters import (
     clause_of,
     fields_json,
@@ -27,7 +26,7 @@ from boltzhash.collection.postgres_schema import TABLES, codes_table
 from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, T
 from boltzhash.collection.writes import Coded
 from boltzhash.corpus import Document
-from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError, needs_extra
+from boltzhash.errors import CollectionError, DuplicateIdError
 from boltzhash.hashers import Hasher
 
 _STATE = "generation, n_documents, model, n_bits, next_model, approximate"
@@ -41,17 +40,12 @@ class PostgresStore:
     """One connection. ``hasher`` is given where the collection is to be made."""
 
     def __init__(self, address: Address, name: str, hasher: Hasher | None, wait: float) -> None:
-        try:
-            self._psycopg: Any = importlib.import_module("psycopg")
-        except ImportError:
-            raise needs_extra("a collection in PostgreSQL", "psycopg", "postgres") from None
-        self._address = address
         self._name = name
-        self._wait = wait
         self.shown = f"{address.shown()}, collection {name}"
-        self._connection = self._connect()
+        self._connection = PostgresConnection(address, name, self.shown, wait)
+        self._run = self._connection.run
         try:
-            with self._plain_errors():
+            with self._connection.plain_errors():
                 if hasher is not None:
                     self._create(hasher)
                 self._check_format()
@@ -65,13 +59,13 @@ class PostgresStore:
     # Transactions
 
     def read(self, answer: Callable[[Standing], T]) -> T:
-        with self._transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        with self._connection.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             # Before the snapshot: so that a rehash cannot exchange the table behind it.
             self._run("LOCK TABLE codes IN ACCESS SHARE MODE")
             return answer(self._standing())
 
     def write(self, change: Callable[[Standing], T]) -> T:
-        with self._transaction(""):
+        with self._connection.transaction():
             # The lock on the one row makes writers take turns.
             standing = self._standing(" FOR UPDATE")
             done = change(standing)
@@ -84,58 +78,7 @@ class PostgresStore:
             raise CollectionError(f"{self.shown} is damaged: it has no state")
         return Standing(*row)
 
-    @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
-        if self._connection.closed:
-            self._connection = self._connect()  # the server was restarted, say
-        with self._plain_errors():
-            self._run(f"BEGIN {kind}")
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:
-                if not self._connection.closed:
-                    self._connection.rollback()
-                raise
-
-    def _run(self, sql: str, parameters: Iterable[Any] | None = None) -> Any:
-        values = tuple(parameters) if parameters is not None else None
-        return self._connection.execute(sql.encode(), values)
-
-    @contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        """psycopg's errors as ours, with the collection named and nothing of the URL in them."""
-        errors = self._psycopg.errors
-        try:
-            yield
-        except errors.LockNotAvailable:
-            raise CollectionBusyError(
-                f"{self.shown}: another client has been writing for {self._wait:g} s; nothing was "
-                "changed here. Try again, or connect with a longer wait"
-            ) from None
-        except errors.InsufficientPrivilege as error:
-            raise PermissionError(f"{self.shown}: {self._told(error)}") from None
-        except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
-            raise ConnectionError(f"{self.shown}: {self._told(error)}") from None
-        except self._psycopg.Error as error:
-            raise CollectionError(f"{self.shown}: {self._told(error)}") from None
-
-    def _told(self, error: Exception) -> str:
-        return self._address.without_secrets(str(error)).strip()
-
     # Making and opening
-
-    def _connect(self) -> Any:
-        with self._plain_errors():
-            connection = self._psycopg.connect(self._address.url, autocommit=True)
-            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}".encode())
-            row = connection.execute(
-                "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
-                "WHERE extname = 'vector'"
-            ).fetchone()
-            beside = f', "{row[0]}"' if row is not None else ""
-            connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
-        return connection
 
     def _create(self, hasher: Hasher) -> None:
         (encoding,) = self._run("SHOW server_encoding").fetchone()
@@ -155,8 +98,7 @@ class PostgresStore:
                 "INSERT INTO state VALUES (TRUE, %s, 0, 0, 0, %s, %s)",
                 [FORMAT_VERSION, hasher.fingerprint(), hasher.n_bits],
             )
-        self._connection.close()
-        self._connection = self._connect()  # now with the schema of the extension in the path
+        self._connection.connect_anew()  # now with the schema of the extension in the path
 
     def _check_format(self) -> None:
         if self._run("SELECT to_regclass(%s)", [f'"{self._name}".state']).fetchone() == (None,):
@@ -175,7 +117,7 @@ class PostgresStore:
             self._run("INSERT INTO models VALUES (%s, %s, %s, %s)", [hasher.fingerprint(), *file])
 
     def load_model(self, fingerprint: str) -> Hasher:
-        with self._plain_errors():
+        with self._connection.plain_errors():
             rows = self._run(
                 "SELECT file, sha256, contents FROM models WHERE fingerprint = %s", [fingerprint]
             ).fetchall()
@@ -239,15 +181,14 @@ class PostgresStore:
         return ["documents", "codes", *(["next_codes"] if rehashing else [])]
 
     def _copy(self, rows: dict[int, Coded]) -> None:
-        with self._connection.cursor() as cursor:
-            with cursor.copy(
-                "COPY documents (place, number, name, text, metadata, fields) FROM STDIN"
-            ) as copy:
-                for place, coded in rows.items():
-                    copy.write_row(_document_row(place, coded.document))
-            with cursor.copy("COPY codes (place, code, known) FROM STDIN") as copy:
-                for place, coded in rows.items():
-                    copy.write_row((place, _bits(coded.code), bool(coded.known)))
+        self._connection.copy_rows(
+            "documents (place, number, name, text, metadata, fields)",
+            (_document_row(place, coded.document) for place, coded in rows.items()),
+        )
+        self._connection.copy_rows(
+            "codes (place, code, known)",
+            ((place, _bits(coded.code), bool(coded.known)) for place, coded in rows.items()),
+        )
 
     # Reading
 
@@ -313,9 +254,11 @@ class PostgresStore:
         return _document(*row) if row is not None else None
 
     def documents(self) -> Iterator[Document]:
-        connection = self._connect()  # its own, so that the snapshot holds while others are read
+        connection = (
+            self._connection.connected()
+        )  # its own, so that the snapshot holds while others are read
         try:
-            with self._plain_errors(), connection.cursor() as cursor:
+            with self._connection.plain_errors(), connection.cursor() as cursor:
                 cursor.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor.execute(
                     f"DECLARE everything CURSOR FOR SELECT {_DOCUMENT} FROM documents "
@@ -331,7 +274,7 @@ class PostgresStore:
         return int(self._run("SELECT count(*) FROM documents").fetchone()[0])
 
     def sizes(self) -> dict[str, int]:
-        with self._plain_errors():
+        with self._connection.plain_errors():
             rows = self._run(
                 "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class "
                 "WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
@@ -383,10 +326,11 @@ class PostgresStore:
         if rows:
             words = hasher.tfidf(original_text(text) for _, text in rows)
             codes, known = hasher.transform(words), hasher.known_word_counts(words) > 0
-            copied = self._connection.cursor().copy("COPY next_codes FROM STDIN")
-            with copied as copy:
-                for (place, _), code, is_known in zip(rows, codes, known, strict=True):
-                    copy.write_row((place, _bits(code.tobytes()), bool(is_known)))
+            new: Any = zip(rows, codes, known, strict=True)
+            self._connection.copy_rows(
+                "next_codes (place, code, known)",
+                ((place, _bits(code.tobytes()), bool(yes)) for (place, _), code, yes in new),
+            )
             return len(rows), rows[-1][0], standing.n_documents
         if last:
             return 0, 0, standing.n_documents  # behind the last come those that changed meanwhile
@@ -406,7 +350,7 @@ class PostgresStore:
             self._run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
 
         self.write(build)
-        with self._plain_errors():
+        with self._connection.plain_errors():
             self._run("ANALYZE codes")
         return {"index": "hnsw"}
 
