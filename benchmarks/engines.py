@@ -34,12 +34,14 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--exact-only", action="store_true", help="build no approximate index")
     parser.add_argument("--output", default="benchmarks/results/engines.json")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="boltzhash-bench-"))
     try:
         with started(options.engine, folder) as url:
-            results = measure(url, options.documents, options.bits, options.queries)
+            has_index = not options.exact_only and options.engine != "milvus-lite"
+            results = measure(url, options.documents, options.bits, options.queries, has_index)
             if options.engine != "postgres":
                 results["bytes of the engine's folder"] = _bytes_under(folder)
     finally:
@@ -73,7 +75,7 @@ def started(engine: str, folder: Path) -> Iterator[str]:
             running.cleanup()
 
 
-def measure(url: str, n: int, n_bits: int, n_queries: int) -> dict[str, Any]:
+def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
     hasher = ITQ(n_bits).fit([document["text"] for document in made_up(20_000, seed=1)])
     queries = [document["text"] for document in made_up(n_queries, seed=3)]
     with Collection.connect(url, "bench", hasher, create=True) as collection:
@@ -81,7 +83,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int) -> dict[str, Any]:
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start
         exact = searches(collection, queries)
-        approximate = approximate_searches(collection, queries) if "/lite.db" not in url else {}
+        approximate = approximate_searches(collection, queries) if has_index else {}
         stats = collection.stats()
     return {
         "documents": n,
@@ -91,6 +93,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int) -> dict[str, Any]:
         **exact,
         **approximate,
         "bytes a document": stats["bytes_per_document"],
+        "load average": round(os.getloadavg()[0], 1),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "boltzhash": __version__,
     }

@@ -19,7 +19,7 @@ from boltzhash.collection.addresses import Address
 from boltzhash.collection.codes_file import Rows
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.milvus_client import Milvus
+from boltzhash.collection.milvus_client import AT_ONCE, STRONG, Hit, Milvus
 from boltzhash.collection.milvus_filters import expression_of
 from boltzhash.collection.milvus_rows import coded_anew, document_of, key_of, row_of
 from boltzhash.collection.milvus_search import Searcher
@@ -236,16 +236,23 @@ class MilvusStore:
         last_place = self._state.last_place
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 
-    def _found(self, hits: Any) -> list[Found]:
-        rows: dict[int, dict[str, Any]] = {}
-        for start in range(0, len(hits), _PAGE):
-            wanted = json.dumps([hit.row for hit in hits[start : start + _PAGE]])
-            found = self._milvus.query(self._state.table, f"row in {wanted}", _DOCUMENT)
-            rows.update({int(row["row"]): row for row in found})
-        missing = [hit for hit in hits if hit.row not in rows]
-        if missing:  # deleted just now, so that this is asked again; or damage
-            raise CollectionError(f"{self.shown} is damaged: row {missing[0].row} is missing")
+    def _found(self, hits: list[Hit]) -> list[Found]:
+        rows = self._rows_at([hit.row for hit in hits], AT_ONCE)  # they have been seen: no waiting
+        unseen = [hit.row for hit in hits if hit.row not in rows]
+        rows.update(self._rows_at(unseen, STRONG))
+        for row in unseen:
+            if row not in rows:  # deleted just now, so that this is asked again; or damage
+                raise CollectionError(f"{self.shown} is damaged: row {row} is missing")
         return [Found(hit.distance, document_of(rows[hit.row])) for hit in hits]
+
+    def _rows_at(self, wanted: list[int], consistency: str) -> dict[int, dict[str, Any]]:
+        rows: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(wanted), _PAGE):
+            expression = f"row in {json.dumps(wanted[start : start + _PAGE])}"
+            table = self._state.table
+            found = self._milvus.query(table, expression, _DOCUMENT, consistency=consistency)
+            rows.update({int(row["row"]): row for row in found})
+        return rows
 
     def rows(self) -> Rows:
         found = [

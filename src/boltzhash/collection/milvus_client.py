@@ -16,7 +16,8 @@ from boltzhash.errors import CollectionError, needs_extra
 
 MOST_HITS = 16_384  # what Milvus gives at most in one answer
 LONGEST_TEXT = 65_535  # bytes of a VARCHAR
-_STRONG = "Strong"  # an answer has everything that was acknowledged before it was asked for
+STRONG = "Strong"  # an answer has everything that was acknowledged before it was asked for
+AT_ONCE = "Eventually"  # an answer may lack what is new
 _INSERT_BYTES = 8 << 20  # in one message
 
 
@@ -89,7 +90,7 @@ class Milvus:
                 table,
                 schema=schema,
                 index_params=self._index("BIN_FLAT"),
-                consistency_level=_STRONG,
+                consistency_level=STRONG,
             )
 
     def _index(self, kind: str, **parameters: int) -> Any:
@@ -127,10 +128,12 @@ class Milvus:
         with self.plain_errors():
             self._client.delete(table, filter=expression)
 
-    def query(self, table: str, expression: str, fields: list[str]) -> list[dict[str, Any]]:
+    def query(
+        self, table: str, expression: str, fields: list[str], *, consistency: str = STRONG
+    ) -> list[dict[str, Any]]:
         with self.plain_errors():
             found = self._client.query(
-                table, filter=expression, output_fields=fields, consistency_level=_STRONG
+                table, filter=expression, output_fields=fields, consistency_level=consistency
             )
         return list(found)
 
@@ -160,7 +163,7 @@ class Milvus:
                 limit=limit,
                 search_params={"metric_type": "HAMMING", "params": parameters},
                 output_fields=["place"],
-                consistency_level=_STRONG,
+                consistency_level=STRONG,
             )
         return [Hit(int(hit["distance"]), hit["entity"]["place"], hit["id"]) for hit in hits]
 

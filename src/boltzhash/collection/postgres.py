@@ -157,8 +157,8 @@ class PostgresStore:
         numbers = [id_ for id_ in ids if isinstance(id_, int)]
         names = [storable_text(id_) for id_ in ids if isinstance(id_, str)]
         rows = self._run(
-            "SELECT number, name, place FROM documents "
-            "WHERE number = ANY (%s::bigint[]) OR name = ANY (%s::text[])",
+            "SELECT number, name, place FROM documents WHERE number = ANY (%s::bigint[]) UNION ALL "
+            "SELECT number, name, place FROM documents WHERE name = ANY (%s::text[])",
             [numbers, names],
         )
         return {_id(number, name): place for number, name, place in rows}
