@@ -23,7 +23,7 @@ from boltzhash.corpus import (
     read_corpus,
 )
 
-SHARD_BYTES = 64 << 20
+SHARD_BYTES = 16 << 20
 
 
 class RowNumber(int):
