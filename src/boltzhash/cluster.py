@@ -31,7 +31,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.shards import SHARD_BYTES, RowNumber, Shard, plan_shards, read_shard
 from boltzhash.stored_codes import write_codes
 
-_BATCH = 1024  # documents written at a time
+_BATCH = 2048  # documents written at a time; Milvus can overwrite 2,500
 _RETRIES = 5  # of a shard whose worker was lost
 
 
