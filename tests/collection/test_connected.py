@@ -14,6 +14,7 @@ from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.addresses import parse_address
+from boltzhash.collection.connected import coded_batch
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionBusyError, CollectionError
@@ -168,6 +169,24 @@ def test_an_interrupted_rehash_goes_on(
         assert collection.stats()["rehash"] is None
         assert collection.search("oven", 2).ids == [2, 100]
         collection.check()
+
+
+@pytest.mark.engines
+def test_what_a_cluster_has_hashed_is_written(
+    url: str, name: str, hasher: LSH, other_hasher: LSH
+) -> None:
+    """Overwriting what is there, and only codes of the collection's own model."""
+    given = [Document(id_, "star moon", {"n": 1}) for id_ in (3, "new")]
+    with Collection.connect(url, name, hasher, create=True) as collection:
+        collection.add(documents(5))
+        collection._upsert_coded(hasher.fingerprint(), coded_batch(hasher, given))
+        assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
+        assert collection.get(3) == given[0]
+        collection.check()
+        coded = coded_batch(other_hasher, [Document("other", "star", {})])
+        with pytest.raises(CollectionError, match="was rehashed meanwhile"):
+            collection._upsert_coded(other_hasher.fingerprint(), coded)
+        assert len(collection) == 6
 
 
 @pytest.mark.engines
