@@ -79,23 +79,31 @@ class MilvusStore:
     # Generations
 
     def read(self, answer: Callable[[Standing], T]) -> T:
+        """Begins with the generation seen last, without asking: it mostly is the newest still.
+
+        What Milvus is asked strongly consistent takes a tick of its clock, so it is asked once, at the
+        end. An answer of a generation that was the newest when it began also holds where others have
+        added meanwhile; where they took rows away it may lack some.
+        """
+        state, is_new = self._states.last or self._states.newest(), False
         for _ in range(_ATTEMPTS):
-            state = self._state = self._states.newest()
+            self._state = state
+            failure: Exception | None = None
             try:
                 found = answer(state.standing())
-            except CollectionError:
-                if self._is_undisturbed(state):
-                    raise
-                continue  # its table has gone, say
-            if self._is_undisturbed(state):
+            except Exception as error:
+                failure = error
+            now = self._states.newest()
+            undisturbed = now.disturbed == state.disturbed
+            if now.generation == state.generation or (is_new and undisturbed):
+                if failure is not None:
+                    raise failure
                 return found
+            state, is_new = now, True
         raise CollectionBusyError(
             f"{self.shown}: documents were overwritten or deleted in each of {_ATTEMPTS} attempts to "
             "read; try again when less is written"
         )
-
-    def _is_undisturbed(self, state: MilvusState) -> bool:
-        return self._states.newest().disturbed == state.disturbed
 
     def write(self, change: Callable[[Standing], T]) -> T:
         state = self._state = self._states.newest()
@@ -283,7 +291,7 @@ class MilvusStore:
         for first in range(0, state.last_place, _PAGE):
             terms = [f"place > {first}", f"place <= {first + _PAGE}", *state.counts()]
             rows = self._milvus.query(state.table, " and ".join(terms), _DOCUMENT)
-            if not self._is_undisturbed(state):
+            if self._states.newest().disturbed != state.disturbed:
                 raise CollectionBusyError(
                     f"{self.shown}: documents were overwritten or deleted while all were being read"
                 )

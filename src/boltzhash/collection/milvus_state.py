@@ -71,7 +71,7 @@ class StateTable:
     def __init__(self, milvus: Milvus, table: str) -> None:
         self._milvus = milvus
         self._table = table
-        self._newest = 0
+        self.last: MilvusState | None = None  # the newest that was seen
 
     def exists(self) -> bool:
         return self._milvus.has_table(self._table)
@@ -82,11 +82,11 @@ class StateTable:
         self.append(first)
 
     def newest(self) -> MilvusState:
-        rows = self._milvus.query(self._table, f"number >= {self._newest}", ["number", "contents"])
+        seen = self.last.generation if self.last is not None else 0
+        rows = self._milvus.query(self._table, f"number >= {seen}", ["number", "contents"])
         if not rows:
             raise CollectionError(f"{self._milvus.shown} is damaged: it has no state")
         newest = max(rows, key=lambda row: int(row["number"]))
-        self._newest = int(newest["number"])
         contents = json.loads(newest["contents"])
         if contents["format_version"] > FORMAT_VERSION:
             raise CollectionError(
@@ -94,11 +94,13 @@ class StateTable:
                 f"boltzhash reads up to {FORMAT_VERSION}. Update boltzhash"
             )
         following = contents.pop("next")
-        return MilvusState(**contents, next=NextTable(*following) if following else None)
+        self.last = MilvusState(**contents, next=NextTable(*following) if following else None)
+        return self.last
 
     def append(self, state: MilvusState) -> None:
         """From here on the collection stands there."""
         self._insert([(state.generation, json.dumps(state._asdict()))])
+        self.last = state
 
     def forget_before(self, generation: int) -> None:
         self._milvus.delete(self._table, f"number >= 0 and number < {generation}")
