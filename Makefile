@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-slow test-kernel test-kill test-fuzz test-browser \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-fuzz test-browser \
 	bench bench-search bench-search-small bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -41,7 +41,12 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not browser and not fuzz'
+	$(BIN)/python -m pytest -m 'not slow and not engines and not browser and not fuzz'
+
+# Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
+test-engines: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[engines-test]'
+	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)

@@ -135,6 +135,12 @@ def _add_encode(subparsers: Any) -> None:
     _add_corpus_arguments(parser)
     _add_features(parser, "vectors of the documents, where the model was fitted with some")
     parser.add_argument("-o", "--output", required=True, metavar="CODES", help="folder to write")
+    parser.add_argument(
+        "--ray",
+        action="store_true",
+        help="encode on the Ray cluster of RAY_ADDRESS, or on all CPUs here; CORPUS may then also be a "
+        "folder of JSONL, CSV or Parquet files",
+    )
     _add_json(parser)
     parser.set_defaults(run=commands.encode)
 

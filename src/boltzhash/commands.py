@@ -129,9 +129,25 @@ def _rank(text: str | None) -> int | str | None:
 
 def encode(options: argparse.Namespace) -> int:
     from boltzhash import load
-    from boltzhash.stored_codes import write_codes
 
     hasher = load(options.model)
+    counts = _encode_on_ray(hasher, options) if options.ray else _encode_here(hasher, options)
+    unknown = counts["no_known_word"]
+    if unknown:
+        say(
+            f"{unknown} documents have no word that the model knows; they share the code of the "
+            "empty document and are listed in no_known_word.npy"
+        )
+    if options.json:
+        print(json.dumps({"codes": str(options.output), "bits": hasher.n_bits, **counts}))
+    else:
+        print(f"wrote {options.output}: {counts['documents']} codes of {hasher.n_bits} bits")
+    return OK
+
+
+def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, int]:
+    from boltzhash.stored_codes import write_codes
+
     ids: deque[str | int] = deque()  # of the documents that were read and have no code yet
 
     def texts() -> Iterator[str]:
@@ -144,23 +160,24 @@ def encode(options: argparse.Namespace) -> int:
             writer.append(codes, [ids.popleft() for _ in codes], known_words)
         if writer.n_documents == 0:
             raise ValueError(f"{options.corpus} is empty: there is nothing to encode")
-    unknown = len(writer.no_known_word)
-    if unknown:
-        say(
-            f"{unknown} documents have no word that the model knows; they share the code of the "
-            "empty document and are listed in no_known_word.npy"
-        )
-    if options.json:
-        report = {
-            "codes": str(options.output),
-            "documents": writer.n_documents,
-            "bits": hasher.n_bits,
-            "no_known_word": unknown,
-        }
-        print(json.dumps(report))
-    else:
-        print(f"wrote {options.output}: {writer.n_documents} codes of {hasher.n_bits} bits")
-    return OK
+    return {"documents": writer.n_documents, "no_known_word": len(writer.no_known_word)}
+
+
+def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, int]:
+    from tqdm import tqdm
+
+    from boltzhash.cluster import Fields, encode_on_ray
+
+    if options.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        raise ValueError(f"--ray reads utf-8 only, got --encoding {options.encoding}")
+    with tqdm(desc="encoding", unit=" shards", disable=None) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        fields = Fields(options.text_field, options.id_field)
+        return encode_on_ray(hasher, [options.corpus], options.output, fields=fields, on_shard=show)
 
 
 def search(options: argparse.Namespace) -> int:

@@ -148,6 +148,10 @@ def _steps(
     device: torch.device,
 ) -> Steps:
     """How steps are taken on this device."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        from boltzhash.distributed import DistributedSteps
+
+        return DistributedSteps(model, step, documents, batch_size, device)
     if device.type == "cuda":
         from boltzhash.replay import ReplayedSteps
 

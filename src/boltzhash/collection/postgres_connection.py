@@ -1,0 +1,96 @@
+"""A connection to PostgreSQL: its transactions, and its errors as ours, without the URL's secrets."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from boltzhash.collection.addresses import Address
+from boltzhash.errors import CollectionBusyError, CollectionError, needs_extra
+
+_PLACE_OF_VECTOR = (
+    "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
+    "WHERE extname = 'vector'"
+)
+
+
+class PostgresConnection:
+    """Statements find the tables of the schema ``name``; ``shown`` names it in messages."""
+
+    def __init__(self, address: Address, name: str, shown: str, wait: float) -> None:
+        try:
+            self._psycopg: Any = importlib.import_module("psycopg")
+        except ImportError:
+            raise needs_extra("a collection in PostgreSQL", "psycopg", "postgres") from None
+        self._address = address
+        self._name = name
+        self._shown = shown
+        self._wait = wait
+        self.psycopg = self.connected()
+
+    def connected(self) -> Any:
+        """A new connection of psycopg."""
+        with self.plain_errors():
+            connection = self._psycopg.connect(self._address.url, autocommit=True)
+            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}".encode())
+            row = connection.execute(_PLACE_OF_VECTOR).fetchone()
+            beside = f', "{row[0]}"' if row is not None else ""
+            connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
+        return connection
+
+    def connect_anew(self) -> None:
+        self.psycopg.close()
+        self.psycopg = self.connected()
+
+    def close(self) -> None:
+        self.psycopg.close()
+
+    def run(self, sql: str, parameters: Iterable[Any] | None = None) -> Any:
+        values = tuple(parameters) if parameters is not None else None
+        return self.psycopg.execute(sql.encode(), values)
+
+    def copy_rows(self, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert rows the fast way; ``target`` is a table with its columns."""
+        with (
+            self.psycopg.cursor() as cursor,
+            cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+
+    @contextmanager
+    def transaction(self, kind: str = "") -> Iterator[None]:
+        if self.psycopg.closed:
+            self.psycopg = self.connected()  # the server was restarted, say
+        with self.plain_errors():
+            self.run(f"BEGIN {kind}")
+            try:
+                yield
+                self.run("COMMIT")
+            except BaseException:
+                if not self.psycopg.closed:
+                    self.psycopg.rollback()
+                raise
+
+    @contextmanager
+    def plain_errors(self) -> Iterator[None]:
+        """psycopg's errors as ours, with the collection named and nothing of the URL in them."""
+        errors = self._psycopg.errors
+        try:
+            yield
+        except errors.LockNotAvailable:
+            raise CollectionBusyError(
+                f"{self._shown}: another client has been writing for {self._wait:g} s; nothing was "
+                "changed here. Try again, or connect with a longer wait"
+            ) from None
+        except errors.InsufficientPrivilege as error:
+            raise PermissionError(f"{self._shown}: {self._told(error)}") from None
+        except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
+            raise ConnectionError(f"{self._shown}: {self._told(error)}") from None
+        except self._psycopg.Error as error:
+            raise CollectionError(f"{self._shown}: {self._told(error)}") from None
+
+    def _told(self, error: Exception) -> str:
+        return self._address.without_secrets(str(error)).strip()

@@ -1,0 +1,49 @@
+"""The tables of a collection in PostgreSQL, in a schema of the collection's name.
+
+documents   what the user gave; ``place`` is the order of insertion and is never used twice. An id is a
+            ``number`` or a ``name``. ``metadata`` is as given; ``fields`` is what a filter sees of it
+codes       the code of each document as bit(n), and whether the model knew any word of it
+next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
+models      the files of the hashers, with their digests
+state       one row: see ``store.Standing``
+"""
+
+from __future__ import annotations
+
+TABLES = """
+CREATE TABLE documents (
+    place bigint PRIMARY KEY,
+    number bigint UNIQUE,
+    name text COLLATE "C" UNIQUE,
+    text text NOT NULL,
+    metadata json NOT NULL,
+    fields jsonb NOT NULL,
+    CHECK (num_nonnulls(number, name) = 1)
+);
+CREATE TABLE models (
+    fingerprint text NOT NULL,
+    file text NOT NULL,
+    sha256 text NOT NULL,
+    contents bytea NOT NULL,
+    PRIMARY KEY (fingerprint, file)
+);
+CREATE TABLE state (
+    one boolean PRIMARY KEY DEFAULT TRUE CHECK (one),
+    format_version integer NOT NULL,
+    generation bigint NOT NULL,
+    n_documents bigint NOT NULL,
+    last_place bigint NOT NULL,
+    model text NOT NULL,
+    n_bits integer NOT NULL,
+    next_model text,
+    approximate json
+);
+"""
+
+
+def codes_table(table: str, n_bits: int) -> str:
+    """The statement that makes a table of codes."""
+    return (
+        f"CREATE TABLE {table} "
+        f"(place bigint PRIMARY KEY, code bit({int(n_bits)}) NOT NULL, known boolean NOT NULL)"
+    )

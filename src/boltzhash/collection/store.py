@@ -1,0 +1,96 @@
+"""What an engine must be able to do to keep a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from boltzhash.codes import Codes
+from boltzhash.collection.codes_file import Rows
+from boltzhash.collection.documents import Id
+from boltzhash.collection.filters import Condition
+from boltzhash.collection.writes import Coded
+from boltzhash.corpus import Document
+from boltzhash.hashers import Hasher
+
+T = TypeVar("T")
+
+FORMAT_VERSION = 1
+
+
+class Standing(NamedTuple):
+    """Where a collection stands in one generation."""
+
+    generation: int  # raised by everything that writes
+    n_documents: int
+    model: str  # fingerprint of the hasher that made the codes
+    n_bits: int
+    next_model: str | None  # the one that a rehash is going over to
+    approximate: dict[str, Any] | None  # the approximate index with its recall, where there is one
+
+
+class Found(NamedTuple):
+    """One document of an answer."""
+
+    distance: int
+    document: Document
+
+
+class Store(Protocol):
+    """A collection on an engine. What reads is called inside ``read``, what writes inside ``write``."""
+
+    shown: str  # where it is, without credentials
+
+    def close(self) -> None: ...
+
+    def read(self, answer: Callable[[Standing], T]) -> T:
+        """What ``answer`` finds in one committed generation; it may be asked again."""
+
+    def write(self, change: Callable[[Standing], T]) -> T:
+        """Do ``change`` wholly or not at all; it is given the standing before, and called once."""
+
+    def load_model(self, fingerprint: str) -> Hasher: ...
+
+    def add(self, batch: list[Coded]) -> None: ...
+
+    def upsert(self, batch: list[Coded]) -> None: ...
+
+    def delete(self, ids: list[Id]) -> int: ...
+
+    def top_k(
+        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+    ) -> list[Found]:
+        """In order of (distance, insertion)."""
+
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Found]: ...
+
+    def has_known_within(self, code: Codes, radius: int) -> bool:
+        """Whether one is that near of which the model knows a word."""
+
+    def rows(self) -> Rows:
+        """All codes, in the order of insertion."""
+
+    def ids(self) -> dict[int, Id]:
+        """The id of every place."""
+
+    def find(self, id_: Id) -> Document | None: ...
+
+    def documents(self) -> Iterator[Document]:
+        """All, in the order of insertion, of one generation; called outside ``read``."""
+
+    def count(self) -> int:
+        """How many documents there really are."""
+
+    def rehash(
+        self, hasher: Hasher, batch: int, on_batch: Callable[[int, int], object] | None
+    ) -> None:
+        """Called outside ``write``."""
+
+    def build_index(self) -> dict[str, Any]:
+        """Build the approximate index and say what it is; called outside ``write``."""
+
+    def note_approximate(self, about: dict[str, Any]) -> None:
+        """Keep what was measured of the index; called outside ``write``."""
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the parts, as far as the engine can tell."""

@@ -1,0 +1,431 @@
+"""What collections on engines do beyond the contract: secrets, models, recall, limits, other clients."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boltzhash import LSH
+from boltzhash.codes import hamming
+from boltzhash.collection import Collection
+from boltzhash.collection.addresses import parse_address
+from boltzhash.collection.connected import coded_batch
+from boltzhash.collection.recall import held_out_queries
+from boltzhash.corpus import Document
+from boltzhash.errors import CollectionBusyError, CollectionError
+
+SECRET = "hunter2%2F"
+SECRETS = ("hunter2", "hunter2%2F", "hunter2/")
+
+
+@pytest.fixture(params=["postgres_url", "milvus_lite_url", "milvus_url"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    return f"t{zlib.crc32(request.node.nodeid.encode())}"
+
+
+def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(start)
+    words = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
+    return [
+        {"id": i, "text": " ".join(rng.choice(words, 6)), "metadata": {"even": i % 2 == 0}}
+        for i in range(start, start + n)
+    ]
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ann:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?user=ann&password={SECRET}",
+        f"postgresql://ann:{SECRET}@127.0.0.1:1/db?nonsense=1",
+        f"postgresql://ann:{SECRET}@127.0.0.1:port/db",
+        f"postgresql://ann:{SECRET}%zz@127.0.0.1:1/db",
+        f"milvus://root:{SECRET}@127.0.0.1:1",
+        f"milvus://127.0.0.1:1?token=ann:{SECRET}",
+    ],
+)
+@pytest.mark.engines
+def test_credentials_never_show(url: str, caplog: pytest.LogCaptureFixture, capfd: Any) -> None:
+    """Nobody listens there: not in the error, its causes, the log or what is printed."""
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises((OSError, ValueError)) as caught:
+        Collection.connect(url)
+    shown = [caplog.text, *capfd.readouterr()]
+    error: BaseException | None = caught.value
+    while error is not None:
+        shown += [str(error), repr(error)]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    for secret in SECRETS:
+        assert all(secret not in text for text in shown), shown
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "milvus"])
+def test_an_address_shows_no_credentials(scheme: str) -> None:
+    address = parse_address(f"{scheme}://ann:{SECRET}@host:7/db?token=x{SECRET}&password={SECRET}")
+    for text in (repr(address), address.shown(), str(address)):
+        assert "hunter2" not in text
+        assert "ann" not in text
+        assert "host:7/db" in text
+    told = address.without_secrets(f"no {address.url}, x{SECRET}, hunter2/ or {SECRET}")
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("url", ["", "library", "mysql://host/db", "http://host"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"url must begin with postgresql:// or milvus://"):
+        Collection.connect(url)
+
+
+@pytest.mark.parametrize("name", ["", "Books", "1st", 'a"b', "a b", "a" * 41, "ä"])
+def test_names_are_plain(name: str, hasher: LSH) -> None:
+    with pytest.raises(ValueError, match="name must be 1 to 40 of a-z"):
+        Collection.connect("postgresql://127.0.0.1:1/db", name, hasher, create=True)
+
+
+# Making and opening
+
+
+@pytest.mark.engines
+def test_any_client_can_hash(url: str, name: str, hasher: LSH, other_hasher: LSH) -> None:
+    """The model comes with the collection, and a wrong one is refused."""
+    with Collection.connect(url, name, hasher, create=True) as collection:
+        collection.add(documents(5))
+        assert "postgres:" not in repr(collection)
+    with Collection.connect(url, name) as collection:
+        assert collection.hasher.fingerprint() == hasher.fingerprint()
+        assert collection.search("star moon").known_words == 2
+    with pytest.raises(CollectionError, match="was made by another model"):
+        Collection.connect(url, name, other_hasher)
+    with pytest.raises(FileExistsError, match="is there already"):
+        Collection.connect(url, name, hasher, create=True)
+    with pytest.raises(CollectionError, match="there is no such collection"):
+        Collection.connect(url, f"{name}_nobody")
+    with pytest.raises(ValueError, match="create=True needs a hasher"):
+        Collection.connect(url, f"{name}_nobody", create=True)
+    with pytest.raises(ValueError, match="is closed"):
+        len(collection)
+
+
+@pytest.mark.engines
+def test_other_clients_see_what_was_written(
+    url: str, name: str, hasher: LSH, other_hasher: LSH
+) -> None:
+    with (
+        Collection.connect(url, name, hasher, create=True) as one,
+        Collection.connect(url, name) as other,
+    ):
+        one.add(documents(10))
+        assert len(other) == 10
+        other.upsert([{"id": 3, "text": "oven"}])
+        one.delete([4])
+        assert one.get(3) == other.get(3) == Document(3, "oven", {})
+        generation = other.stats()["generation"]
+        one.rehash(other_hasher)
+        assert other.search("oven", 1).ids == [3]
+        other.add([{"id": "new", "text": "oven"}])
+        assert one.search("oven", 2).ids == [3, "new"]
+        assert other.stats()["bits"] == 16
+        assert other.stats()["generation"] > generation
+        one.check()
+        other.check()
+
+
+@pytest.mark.engines
+def test_an_interrupted_rehash_goes_on(
+    url: str, name: str, hasher: LSH, other_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old codes are searched until then, and what changes meanwhile is hashed too."""
+    monkeypatch.setattr("boltzhash.collection.connected.BATCH", 16)
+    monkeypatch.setattr("boltzhash.collection.milvus._COPY", 16)
+
+    def stop(*_: int) -> None:
+        raise InterruptedError
+
+    with Collection.connect(url, name, hasher, create=True) as collection:
+        collection.add(documents(60))
+        with pytest.raises(InterruptedError):
+            collection.rehash(other_hasher, on_batch=stop)
+        assert collection.stats()["rehash"] == {"model": other_hasher.fingerprint()}
+        assert collection.stats()["bits"] == 8
+        collection.upsert([{"id": 2, "text": "oven"}, {"id": 100, "text": "oven"}])
+        collection.delete([3, 59])
+        done: list[tuple[int, int]] = []
+        collection.rehash(other_hasher, on_batch=lambda *n: done.append(n))
+        assert done[0][0] > 16
+        assert done[-1] == (59, 59)
+        assert collection.stats()["rehash"] is None
+        assert collection.search("oven", 2).ids == [2, 100]
+        collection.check()
+
+
+@pytest.mark.engines
+def test_what_a_cluster_has_hashed_is_written(
+    url: str, name: str, hasher: LSH, other_hasher: LSH
+) -> None:
+    """Overwriting what is there, and only codes of the collection's own model."""
+    given = [Document(id_, "star moon", {"n": 1}) for id_ in (3, "new")]
+    with Collection.connect(url, name, hasher, create=True) as collection:
+        collection.add(documents(5))
+        collection._upsert_coded(hasher.fingerprint(), coded_batch(hasher, given))
+        assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
+        assert collection.get(3) == given[0]
+        collection.check()
+        coded = coded_batch(other_hasher, [Document("other", "star", {})])
+        with pytest.raises(CollectionError, match="was rehashed meanwhile"):
+            collection._upsert_coded(other_hasher.fingerprint(), coded)
+        assert len(collection) == 6
+
+
+@pytest.mark.engines
+def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
+    odd = ["a\0b\x01\x02", "\x01\x01", "\\u0000", '"', "\U0001f600 \u2028", " ", "", "'; --"]
+    given = [Document(text, text, {text: text, "list": [text, 1e300, {"x": None}]}) for text in odd]
+    with Collection.connect(url, name, hasher, create=True) as collection:
+        collection.add(given)
+        assert list(collection) == given
+        for document in given:
+            assert collection.search("", 9, where={document.id: document.id}).ids == [document.id]
+
+
+# Approximate search
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("server", ["postgres_url", "milvus_url"])
+def test_approximate_search_states_its_recall(
+    request: pytest.FixtureRequest, server: str, name: str, long_hasher: LSH
+) -> None:
+    given, url = documents(2000), request.getfixturevalue(server)
+    with Collection.connect(url, name, long_hasher, create=True) as collection:
+        collection.add(given)
+        with pytest.raises(ValueError, match="has no approximate index"):
+            collection.search("star", approximate=True)
+        about = collection.build_approximate()
+        assert collection.stats()["approximate"] == about
+        assert (about["k"], about["queries"]) == (10, 200)
+        queries = held_out_queries(Document(d["id"], d["text"]) for d in given)
+        assert about["recall"] == pytest.approx(recall(collection, queries, 10), abs=1e-4)
+        exact = collection.search(queries[0], 50)
+        codes = long_hasher.transform([d["text"] for d in given])
+        distances = hamming(long_hasher.transform([queries[0]]), codes)[0]
+        assert exact.ids == np.argsort(distances, kind="stable")[:50].tolist()
+        near = collection.search(queries[0], 5, where={"even": True}, approximate=True)
+        assert all(id_ % 2 == 0 for id_ in near.ids)
+        assert len(near) == 5
+    with Collection.connect(url, name) as collection:
+        assert collection.stats()["approximate"] == about
+
+
+def recall(collection: Any, queries: list[str], k: int) -> float:
+    shares = []
+    for query in queries:
+        furthest = collection.search(query, k).distances[-1]
+        found = collection.search(query, k, approximate=True).distances
+        shares.append(np.mean(found <= furthest) * len(found) / k)
+    return float(np.mean(shares))
+
+
+# PostgreSQL
+
+
+@pytest.mark.engines
+def test_exact_search_does_not_use_the_index(
+    postgres_url: str, name: str, long_hasher: LSH
+) -> None:
+    with Collection.connect(postgres_url, name, long_hasher, create=True) as collection:
+        collection.add(documents(3000))
+        collection.build_approximate(["star moon"])
+        run = collection._store._run
+        bits = "0" * 64
+        exact = (
+            "SELECT place FROM codes ORDER BY hamming_distance(code, %s::bit(64)), place LIMIT 5"
+        )
+        near = "SELECT place FROM codes ORDER BY code <~> %s::bit(64) LIMIT 5"
+        run("SET enable_seqscan = off")
+        assert "nearest" not in str(run(f"EXPLAIN {exact}", [bits]).fetchall())
+        assert "nearest" in str(run(f"EXPLAIN {near}", [bits]).fetchall())
+
+
+@pytest.mark.engines
+def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH) -> None:
+    with (
+        Collection.connect(postgres_url, name, hasher, create=True) as one,
+        Collection.connect(postgres_url, name, wait=0.2) as other,
+    ):
+
+        def write_meanwhile(_: Any) -> None:
+            with pytest.raises(CollectionBusyError, match=r"has been writing for 0\.2 s"):
+                other.add(documents(3))
+
+        one._store.write(write_meanwhile)
+        assert len(other) == 0
+        assert other.add(documents(3)) == 3
+
+
+@pytest.mark.engines
+def test_a_lost_connection_is_made_again(postgres_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+        collection.add(documents(3))
+        collection._store._connection.psycopg.pgconn.finish()
+        assert len(collection) == 3
+
+
+@pytest.mark.engines
+def test_ids_that_postgres_cannot_hold_are_refused(
+    postgres_url: str, name: str, hasher: LSH
+) -> None:
+    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+        collection.add([{"id": "x" * 2000, "text": "star"}])
+        with pytest.raises(ValueError, match="ids of up to 2000 bytes, got 2001"):
+            collection.add([{"id": "y" * 2001, "text": "star"}])
+        assert len(collection) == 1
+
+
+@pytest.mark.engines
+def test_a_changed_code_is_found(postgres_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+        collection.add(documents(3))
+        collection.check()
+        collection._store._run("UPDATE codes SET code = ~code WHERE place = 2")
+        with pytest.raises(CollectionError, match="codes of documents 0 to 2"):
+            collection.check()
+        collection._store._run("DELETE FROM codes WHERE place = 2")
+        with pytest.raises(CollectionError, match="counts 3 documents and has 3 and 2 codes"):
+            collection.check()
+
+
+@pytest.mark.engines
+def test_a_damaged_model_is_refused(postgres_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+        collection._store._run("UPDATE models SET contents = 'x' WHERE file = 'config.json'")
+    with pytest.raises(CollectionError, match=r"the model of .* is damaged: config\.json"):
+        Collection.connect(postgres_url, name)
+
+
+# Milvus
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("most", [1, 7, 64, 100])
+def test_ties_are_fetched_whole(milvus_lite_url: str, long_hasher: LSH, most: int) -> None:
+    """As if Milvus gave only so many at a time: the order is still that of insertion."""
+    texts = ["star moon"] * 40 + ["bread"] * 3 + ["star"] * 40 + ["star moon"] * 5
+    name = f"ties_{most}"
+    with Collection.connect(milvus_lite_url, name, long_hasher, create=True) as collection:
+        collection.add({"id": i, "text": text} for i, text in enumerate(texts))
+        codes = long_hasher.transform(texts)
+        query = codes[40]
+        distances = hamming(query[None], codes)[0]
+        order = np.argsort(distances, kind="stable")
+        collection._store.read(lambda _: None)
+        searcher = collection._store._searcher(query, [], None)
+        searcher._most = most
+        for k in (1, 3, 4, 42, 50, 88, 500):
+            hits = searcher.top_k(k)
+            assert [hit.place - 1 for hit in hits] == order[:k].tolist()
+            assert [hit.distance for hit in hits] == distances[order[:k]].tolist()
+        radius = int(distances[0])
+        near = order[distances[order] <= radius].tolist()
+        assert [hit.place - 1 for hit in searcher.within(radius)] == near
+
+
+@pytest.mark.engines
+def test_more_ties_than_milvus_gives(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    """20,000 documents with the same code: more than 16,384."""
+    n = 20_000
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add({"id": n - i, "text": "star"} for i in range(n))
+        assert collection.search("star", 100).ids == [n - i for i in range(100)]
+        matches = collection.within("star", 0)
+        assert matches.ids == [n - i for i in range(n)]
+
+
+@pytest.mark.engines
+def test_writers_at_once_are_refused(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    with (
+        Collection.connect(milvus_lite_url, name, hasher, create=True) as one,
+        Collection.connect(milvus_lite_url, name) as other,
+    ):
+        one.add(documents(3))
+
+        def write_meanwhile(_: Any) -> None:
+            other.add(documents(3, start=10))
+            one._store.add([])
+
+        with pytest.raises(CollectionBusyError, match="another client is writing"):
+            one._store.write(write_meanwhile)
+        assert [d.id for d in one] == [0, 1, 2, 10, 11, 12]
+        one.check()
+
+
+@pytest.mark.engines
+def test_a_reader_behind_a_delete_reads_again(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    with (
+        Collection.connect(milvus_lite_url, name, hasher, create=True) as one,
+        Collection.connect(milvus_lite_url, name) as other,
+    ):
+        one.add({"id": i, "text": "star"} for i in range(5))
+        asked = []
+
+        def answer(standing: Any) -> int:
+            asked.append(standing.generation)
+            if len(asked) == 1:
+                other.upsert([{"id": 0, "text": "star", "metadata": {"new": True}}])
+            return len(one._store.within(hasher.transform(["star"])[0], 0, []))
+
+        assert one._store.read(answer) == 5
+        assert asked == [1, 2]
+        reading = iter(one)
+        next(reading)
+        other.delete([4])
+        assert len(one.search("star", 9)) == 4
+
+
+@pytest.mark.engines
+def test_many_deletes_at_once(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add(documents(6000))
+        assert collection.delete(range(5500)) == 5500
+        assert [d.id for d in collection] == list(range(5500, 6000))
+        collection.check()
+
+
+@pytest.mark.engines
+def test_texts_that_milvus_cannot_hold_are_refused(
+    milvus_lite_url: str, name: str, hasher: LSH
+) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add([{"id": 1, "text": "x" * 65_535}])
+        with pytest.raises(ValueError, match="65535 bytes, got 65536 for the text of document"):
+            collection.add([{"id": 2, "text": "x" * 65_536}])
+        assert len(collection) == 1
+
+
+@pytest.mark.engines
+def test_milvus_lite_has_no_approximate_index(milvus_lite_url: str, name: str, hasher: LSH) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add(documents(5))
+        with pytest.raises(ValueError, match="milvus-lite has no approximate index"):
+            collection.build_approximate()
+        assert len(collection.search("star", 5)) == 5
+
+
+@pytest.mark.engines
+def test_milvus_lite_wants_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"milvus:///path/to/file\.db"):
+        Collection.connect(f"milvus://{tmp_path}/file.sqlite")
+    with pytest.raises(FileNotFoundError, match="the folder of a milvus-lite file"):
+        Collection.connect(f"milvus://{tmp_path}/nowhere/file.db")
