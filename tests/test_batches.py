@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash.batches import Documents, RowsOnDevice, minibatches
-from boltzhash.networks import SparseRows
+from boltzhash.batches import Documents, Plan, RowsOnDevice, minibatches, take_batch
+from boltzhash.networks import Rows, SparseRows
 
 CPU = torch.device("cpu")
 
@@ -95,3 +95,32 @@ def test_without_neighbours_targets_are_left_alone() -> None:
     assert plan.companions == []
     mixed = documents.mixed_targets(plan.order, plan.neighbour)
     np.testing.assert_array_equal(mixed.toarray(), np.eye(3)[plan.order])
+
+
+def test_what_goes_with_a_document_is_in_its_row() -> None:
+    """Row i of each part of a batch belongs to the same document, whatever the order."""
+    numbers = np.arange(1, 8, dtype=np.float32)
+    matrix = sparse.csr_matrix(np.diag(numbers))
+    documents = Documents(matrix, 10 * matrix, neighbour_share=0.5)
+    order = np.array([4, 0, 6, 2, 5, 1, 3])
+    neighbour, companion = (np.arange(7) + 1) % 7, (np.arange(7) + 2) % 7
+    plan = Plan(order, [companion], neighbour)
+
+    def dense(rows: Rows | None) -> np.ndarray:
+        assert isinstance(rows, SparseRows)
+        return rows.dense(7).numpy()
+
+    seen = []
+    for rows in plan.batches(3):
+        batch = take_batch(documents, plan, rows, torch.tensor(0.0), torch.Generator())
+        seen.append(
+            [*map(dense, (batch.inputs, batch.targets, *batch.companions, batch.neighbour))]
+        )
+    inputs, targets, companions, neighbours = (
+        np.vstack(parts) for parts in zip(*seen, strict=True)
+    )
+    rows_of = np.diag(numbers)
+    np.testing.assert_array_equal(inputs, rows_of[order])
+    np.testing.assert_array_equal(targets, 5 * (rows_of[order] + rows_of[neighbour[order]]))
+    np.testing.assert_array_equal(companions, rows_of[companion[order]])
+    np.testing.assert_array_equal(neighbours, rows_of[neighbour[order]])

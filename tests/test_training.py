@@ -5,15 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 
-import numpy as np
 import pytest
 import torch
-from scipy import sparse
-from torch import nn
 
-from boltzhash.batches import Documents, Plan
-from boltzhash.networks import Rows, SparseRows
-from boltzhash.training import PlainSteps, Schedule, choose_device, generator_for
+from boltzhash.training import Schedule, choose_device, generator_for
 
 CPU = torch.device("cpu")
 
@@ -48,35 +43,3 @@ def test_device_is_chosen_or_named() -> None:
     assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     with pytest.raises(ValueError, match='device must be "auto" or a torch device, got'):
         choose_device("abacus")
-
-
-def test_what_goes_with_a_document_is_in_its_row() -> None:
-    """Row i of each part of a batch belongs to the same document, whatever the order."""
-    numbers = np.arange(1, 8, dtype=np.float32)
-    matrix = sparse.csr_matrix(np.diag(numbers))
-    documents = Documents(matrix, 10 * matrix, neighbour_share=0.5)
-    order = np.array([4, 0, 6, 2, 5, 1, 3])
-    neighbour, companion = (np.arange(7) + 1) % 7, (np.arange(7) + 2) % 7
-    plan = Plan(order, [companion], neighbour)
-    steps = PlainSteps(
-        nn.Linear(1, 1), lambda batch: pytest.fail("no step is taken"), documents, 3, CPU
-    )
-
-    def dense(rows: Rows | None) -> np.ndarray:
-        assert isinstance(rows, SparseRows)
-        return rows.dense(7).numpy()
-
-    seen = []
-    for rows in plan.batches(3):
-        batch = steps._batch(plan, rows, torch.tensor(0.0), torch.Generator())
-        seen.append(
-            [*map(dense, (batch.inputs, batch.targets, *batch.companions, batch.neighbour))]
-        )
-    inputs, targets, companions, neighbours = (
-        np.vstack(parts) for parts in zip(*seen, strict=True)
-    )
-    rows_of = np.diag(numbers)
-    np.testing.assert_array_equal(inputs, rows_of[order])
-    np.testing.assert_array_equal(targets, 5 * (rows_of[order] + rows_of[neighbour[order]]))
-    np.testing.assert_array_equal(companions, rows_of[companion[order]])
-    np.testing.assert_array_equal(neighbours, rows_of[neighbour[order]])

@@ -107,6 +107,29 @@ def on_device(rows: Matrix, device: torch.device) -> Rows:
     return parts if device.type == "cpu" else parts.dense(rows.shape[1])
 
 
+def take_batch(
+    documents: Documents,
+    plan: Plan,
+    rows: RowNumbers,
+    progress: Tensor,
+    generator: torch.Generator,
+) -> Batch:
+    """Taken from the matrices as it is needed, so that an epoch holds no copy of them."""
+    device = generator.device
+
+    def inputs(of: RowNumbers) -> Rows:
+        return on_device(documents.inputs[of], device)
+
+    return Batch(
+        inputs(rows),
+        on_device(documents.mixed_targets(rows, plan.neighbour), device),
+        progress,
+        generator,
+        tuple(inputs(companion[rows]) for companion in plan.companions),
+        None if plan.neighbour is None else inputs(plan.neighbour[rows]),
+    )
+
+
 class RowsOnDevice:
     """A matrix on a GPU whose rows are taken by number, without asking the host.
 

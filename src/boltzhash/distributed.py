@@ -23,8 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from boltzhash.batches import Batch, Documents, Plan, RowNumbers, Terms, minibatches
-from boltzhash.networks import Rows
+from boltzhash.batches import Batch, Documents, Plan, Terms, take_batch
 
 
 @contextmanager
@@ -71,46 +70,31 @@ class DistributedSteps:
         self, plan: Plan, rates: list[float], progress: float, seed: int
     ) -> tuple[Tensor, Tensor]:
         n = len(plan.order)
-        # Every n_ranks-th of a batch: the same rows as without others, in shares that hardly differ.
-        starts = range(0, n, self._batch_size)
-        sizes = [min(self._batch_size, n - start) for start in starts]
-        whole = np.arange(n)
-        mine = np.concatenate(
-            [
-                whole[start : start + self._batch_size][self._rank :: self._n_ranks]
-                for start in starts
-            ]
-        )
-        batches = self._batches(plan, mine)
+        places = np.arange(n)
+        mine = []
         generator = torch.Generator(self._device).manual_seed((seed + self._rank) % 2**63)
         so_far = torch.tensor(progress, device=self._device)
         sums = torch.zeros(2, device=self._device)
         bits = []
-        for rate, size in zip(rates, sizes, strict=True):
+        for number, (rate, whole) in enumerate(
+            zip(rates, plan.batches(self._batch_size), strict=True)
+        ):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             self.optimizer.zero_grad(set_to_none=True)
-            rows = next(batches, None)
-            if rows is not None:  # the last batch may have fewer documents than there are processes
-                x, t, *others = rows
-                neighbour = others.pop() if plan.neighbour is not None else None
-                terms = self._step(Batch(x, t, so_far, generator, tuple(others), neighbour))
-                share = len(terms.bits) / size
-                (share * terms.loss).backward()  # type: ignore[no-untyped-call]
-                sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
+            # Every n_ranks-th: the same rows as without others, in shares that hardly differ.
+            rows = whole[self._rank :: self._n_ranks]
+            if len(rows):  # the last batch may have fewer documents than there are processes
+                terms = self._step(take_batch(self._documents, plan, rows, so_far, generator))
+                (len(rows) / len(whole) * terms.loss).backward()  # type: ignore[no-untyped-call]
+                sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(rows)
                 bits.append(terms.bits)
+                start = number * self._batch_size
+                mine.append(places[start : start + len(whole)][self._rank :: self._n_ranks])
             self._sum_gradients()
             self.optimizer.step()
         dist.all_reduce(sums)
-        return sums, self._all_bits(torch.cat(bits), torch.from_numpy(mine), n)
-
-    def _batches(self, plan: Plan, mine: RowNumbers) -> Iterator[list[Rows]]:
-        inputs = self._documents.inputs
-        targets = self._documents.mixed_targets(plan.neighbour)
-        beside = [*plan.companions, *([] if plan.neighbour is None else [plan.neighbour])]
-        matrices = [inputs, targets, *(inputs[rows] for rows in beside)]
-        size = len(range(self._rank, self._batch_size, self._n_ranks))
-        return minibatches(matrices, size, plan.order[mine], self._device)
+        return sums, self._all_bits(torch.cat(bits), torch.from_numpy(np.concatenate(mine)), n)
 
     def _sum_gradients(self) -> None:
         """In one message."""

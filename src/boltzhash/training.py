@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from boltzhash.batches import Batch, Documents, Plan, RowNumbers, Terms, on_device
+from boltzhash.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
-from boltzhash.networks import Rows
 from boltzhash.persistence import read_checkpoint, write_checkpoint
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
@@ -215,31 +214,14 @@ class PlainSteps:
         for rate, rows in zip(rates, plan.batches(self._batch_size), strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            terms = self._step(self._batch(plan, rows, so_far, generator))
+            batch = take_batch(self._documents, plan, rows, so_far, generator)
+            terms = self._step(batch)
             self.optimizer.zero_grad(set_to_none=True)
             terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             self.optimizer.step()
             sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
             bits.append(terms.bits)
         return sums, torch.cat(bits)
-
-    def _batch(
-        self, plan: Plan, rows: RowNumbers, progress: Tensor, generator: torch.Generator
-    ) -> Batch:
-        """Taken from the matrices as it is needed, so that an epoch holds no copy of them."""
-
-        def inputs(of: RowNumbers) -> Rows:
-            return on_device(self._documents.inputs[of], self._device)
-
-        targets = self._documents.mixed_targets(rows, plan.neighbour)
-        return Batch(
-            inputs(rows),
-            on_device(targets, self._device),
-            progress,
-            generator,
-            tuple(inputs(companion[rows]) for companion in plan.companions),
-            None if plan.neighbour is None else inputs(plan.neighbour[rows]),
-        )
 
 
 def _resume(

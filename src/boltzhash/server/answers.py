@@ -32,6 +32,7 @@ def search_text(
 ) -> dict[str, Any]:
     with reader.one_generation() as state:
         encoded = next(reader.hasher.transform_blocks([text]))
+        assert encoded.known_words is not None  # a collection has no model of features
         code, known_words = encoded.codes[0], int(encoded.known_words[0])
         matches = reader.search(text if rerank else code, k, where=where, rerank=rerank)
         return _answer(state.generation, code, known_words, _hits(reader, matches, text))
