@@ -387,7 +387,7 @@ def measure(
             "refusals": seen.refusals,
             "broken_connections": len(seen.broken),
             "broken_not_by_the_kill": sum(
-                not seen.killed <= when < seen.killed + 2 for when in seen.broken
+                not seen.killed <= when < seen.killed + 5 for when in seen.broken
             ),
             "errors": seen.errors[:10],
             **check(truth, seen, folder),

@@ -35,6 +35,7 @@ def run(settings: Settings, host: str, port: int, workers: int) -> int:
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_worker_healthcheck=30,  # a dead worker is noticed at once, a busy one is not dead
     )
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
