@@ -9,7 +9,8 @@ torch's own data parallelism, started with torchrun::
             hasher.save("model")
 
 All processes end with the same weights. A step sees the same documents as it would with one process, so
-that nothing about the schedule changes; only what is drawn at random within a step differs.
+that nothing about the schedule changes. Two things do: what is drawn at random within a step, and terms
+that compare the documents of a batch with each other, which see those of their own share only.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ LONGEST_TEXT = 65_535  # bytes of a VARCHAR
 STRONG = "Strong"  # an answer has everything that was acknowledged before it was asked for
 AT_ONCE = "Eventually"  # an answer may lack what is new
 _INSERT_BYTES = 8 << 20  # in one message
+# milvus-lite hangs up on a client that, as pymilvus does, asks every ten seconds whether it is there.
+_WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": 0}
 
 
 class Hit(NamedTuple):
@@ -177,7 +179,7 @@ def _arguments(address: Address) -> dict[str, Any]:
         folder = Path(unquote(parts.path)).parent
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: the folder of a milvus-lite file must be there")
-        return {"uri": unquote(parts.path)}
+        return {"uri": unquote(parts.path), "grpc_options": _WITHOUT_PINGS}
     options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     scheme = "https" if options.get("secure") == "true" else "http"
     arguments = {
