@@ -62,8 +62,7 @@ def main() -> None:
     small = options.small
     corpus, matrix = read_matrix(small)
     lengths = (32, 128) if small else (8, 16, 32, 64, 128)
-    threads = [1] if options.one_thread else sorted({1, available_cpus()})
-    threads = threads[-1:] if small else threads
+    threads = [1] if small or options.one_thread else sorted({1, available_cpus()})
     documents = [1000 * 2**i for i in range(4)] if small else [10_000 * 2**i for i in range(6)]
     words = [2000, 8000] if small else [2500 * 2**i for i in range(6)]
     result = {
