@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-fuzz test-browser \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser \
 	bench bench-search bench-search-small bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -41,7 +41,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not engines and not browser and not fuzz'
+	$(BIN)/python -m pytest -m 'not slow and not engines and not browser and not service and not fuzz'
 
 # Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
 test-engines: $(READY)
@@ -84,6 +84,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/search.py --small
 	$(BIN)/python benchmarks/encoding.py --small
 	$(BIN)/python benchmarks/training.py --small
+
+# A running service under load, with killed workers and hostile clients; wants a quiet machine.
+test-service: $(READY)
+	$(BIN)/python -m pytest -m service tests/server
 
 # Requests made up from the OpenAPI description, for some minutes.
 test-fuzz: $(READY)

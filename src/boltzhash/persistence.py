@@ -10,9 +10,9 @@ import ctypes
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,9 +43,9 @@ def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
     target = Path(os.path.realpath(target))
     check_output(target, kind)
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        fresh.chmod(0o777 & ~_umask())  # mkdtemp's 0700 would lock other users out
+    fresh = target.parent / f".{target.name}.{secrets.token_hex(8)}"
+    try:  # named before it is made: Ctrl-C in between must leave no rubbish
+        fresh.mkdir()
         yield fresh
         for path in [*fresh.iterdir(), fresh]:
             _flush_to_disk(path)
@@ -73,12 +73,6 @@ def check_output(target: Path, kind: str) -> None:
             read_config(target, kind, sys.maxsize)
         except ModelError as error:
             raise FileExistsError(f"{target} is not replaced: {error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _flush_to_disk(path: Path) -> None:

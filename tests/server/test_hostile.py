@@ -22,6 +22,8 @@ from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import Settings
 
+pytestmark = pytest.mark.service
+
 ODD = [
     "\x00",
     "a\x00b",

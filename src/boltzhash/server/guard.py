@@ -6,6 +6,7 @@ Hosts and origins, the size of bodies and the time they take, headers for securi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -36,6 +37,9 @@ _SECURITY = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+
+
+DRAIN_SECONDS, DRAIN_BYTES = 1.0, 1 << 26
 
 
 class _RefusedError(Exception):
@@ -125,6 +129,7 @@ class Guard:
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
             if int(announced) > limit:
+                await _drain(receive)
                 raise _RefusedError(_too_large(limit))
         elif announced:
             raise _RefusedError(_bad_length())
@@ -173,9 +178,22 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             return bytes(body)
         body += message.get("body", b"")
         if len(body) > limit:
+            await _drain(receive)
             raise _RefusedError(_too_large(limit))
         if not message.get("more_body", False):
             return bytes(body)
+
+
+async def _drain(receive: Receive) -> None:
+    """Drop what still comes, for a while: who is hung up on while sending may not see the answer."""
+    dropped = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while dropped < DRAIN_BYTES:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                dropped += len(message.get("body", b""))
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
