@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.search import compiled, uncompiled
+from boltzhash.threads import available_cpus
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.int32]
@@ -29,7 +30,7 @@ def top_k(codes: Codes, query: Codes, k: int, allowed: Mask | None) -> tuple[Row
         everywhere = np.ones(len(codes), dtype=np.bool_) if allowed is None else allowed
         rows, distances = uncompiled.allowed_top_k(codes, query[None], k, everywhere)
     else:
-        cores = compiled.usable_cores()
+        cores = available_cpus()
         rows, distances = compiled.top_k(path, *_buffers(codes, query), k, allowed, cores)
     return rows[0], distances[0]
 
@@ -41,7 +42,7 @@ def within(codes: Codes, query: Codes, radius: int, allowed: Mask | None) -> tup
     if path == compiled.NONE:
         ((rows, distances),) = uncompiled.within(codes, query[None], radius, allowed)
     else:
-        cores = compiled.usable_cores()
+        cores = available_cpus()
         ((rows, distances),) = compiled.within(
             path, *_buffers(codes, query), radius, allowed, cores
         )

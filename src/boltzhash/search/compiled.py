@@ -47,13 +47,6 @@ def kernel_name() -> str:
     return asked
 
 
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def top_k(
     path: str,
     codes: Codes,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from boltzhash.arguments import check_integer
 from boltzhash.codes import Codes, check_codes
 from boltzhash.search import compiled, uncompiled
+from boltzhash.threads import available_cpus
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.int32]
@@ -156,7 +157,7 @@ class ExactIndex:
             allowed = np.ascontiguousarray(allowed)
         if threads is not None:
             check_integer("threads", threads, 1, "an integer of 1 or more")
-        return np.ascontiguousarray(queries), allowed, threads or compiled.usable_cores()
+        return np.ascontiguousarray(queries), allowed, threads or available_cpus()
 
 
 def check_queries(queries: Codes, n_bits: int) -> None:
