@@ -34,7 +34,7 @@ from boltzhash import CorrSH
 from boltzhash.batches import Batch, Documents
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.errors import TrainingError
-from boltzhash.networks import Autoencoder, Rows, dropout
+from boltzhash.networks import Autoencoder, Rows, dropped_relu
 from boltzhash.text import unit_rows
 from boltzhash.threads import available_cpus
 from boltzhash.training import PlainSteps, generator_for
@@ -171,17 +171,28 @@ class PlainNetwork(nn.Module):
 
     def __init__(self, hasher: CorrSH, n_words: int) -> None:
         super().__init__()
-        self.sizes = hasher._heads()
+        self.n = n = hasher._n_networks()
+        self.sizes = {name: size // n for name, size in hasher._heads().items()}
         self.rate = hasher.dropout
-        self.hidden1 = nn.Linear(n_words, hasher.hidden_units)
-        self.hidden2 = nn.Linear(hasher.hidden_units, hasher.hidden_units)
-        self.heads = nn.Linear(hasher.hidden_units, sum(self.sizes.values()))
+        hidden = hasher.hidden_units
+        self.hidden1 = nn.Linear(n_words, n * hidden)
+        self.hidden2 = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(n))
+        self.heads = nn.ModuleList(nn.Linear(hidden, sum(self.sizes.values())) for _ in range(n))
 
     def forward(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        h = dropout(self.hidden1(x).relu(), self.rate, generator)
-        h = dropout(self.hidden2(h).relu(), self.rate, generator)
-        parts = self.heads(h).split(list(self.sizes.values()), dim=-1)
-        return dict(zip(self.sizes, parts, strict=True))
+        h = dropped_relu(self.hidden1(x), self.rate, generator)
+        parts = zip(self.hidden2, h.chunk(self.n, -1), strict=True)
+        h = dropped_relu(
+            torch.cat([layer(part) for layer, part in parts], -1), self.rate, generator
+        )
+        outputs = [
+            layer(part).split(list(self.sizes.values()), dim=-1)
+            for layer, part in zip(self.heads, h.chunk(self.n, -1), strict=True)
+        ]
+        return {
+            name: torch.cat(of_head, -1)
+            for name, of_head in zip(self.sizes, zip(*outputs, strict=True), strict=True)
+        }
 
     def with_neighbour(
         self, x: Tensor, neighbour: Tensor, head: str, generator: torch.Generator
@@ -192,11 +203,19 @@ class PlainNetwork(nn.Module):
 def dense_twin(hasher: CorrSH, ours: Autoencoder, n_words: int) -> Autoencoder:
     """The same weights in torch's own layers."""
     network, decoder = PlainNetwork(hasher, n_words), PlainDecoder(hasher.n_bits, n_words)
-    layers = {name: getattr(network, name) for name in ("hidden1", "hidden2", "heads")}
+    layers = {
+        "hidden1": [network.hidden1],
+        "hidden2": [*network.hidden2],
+        "heads": [*network.heads],
+    }
     with torch.no_grad():
-        for name, layer in layers.items():
-            layer.weight.copy_(getattr(ours.encoder, name).weight.T)
-            layer.bias.copy_(getattr(ours.encoder, name).bias)
+        for name, side_by_side in layers.items():
+            whole = getattr(ours.encoder, name)
+            columns = whole.weight.chunk(len(side_by_side), -1)
+            biases = whole.bias.chunk(len(side_by_side))
+            for layer, weight, bias in zip(side_by_side, columns, biases, strict=True):
+                layer.weight.copy_(weight.T)
+                layer.bias.copy_(bias)
         decoder.weight.copy_(ours.decoder.weight)
         decoder.bias.copy_(ours.decoder.bias)
     return Autoencoder(network, decoder, ours.parts)  # type: ignore[arg-type]

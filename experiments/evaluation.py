@@ -16,6 +16,7 @@ from scipy import sparse
 from torch import Tensor
 
 from boltzhash.metrics import expected_precision
+from boltzhash.networks import parallel_linear
 from boltzhash.text import unit_rows
 from corpora import Corpus, Split
 
@@ -70,9 +71,9 @@ class Curve:
         for name in ("train", "val", "test"):
             h = _inputs(self._corpus, name, hasher.input_length, self._device)
             for layer in ("hidden1", "hidden2"):
-                h = torch.addmm(weights[f"{layer}.bias"], h, weights[f"{layer}.weight"]).relu()
-            located = h @ weights["heads.location.weight"] + weights["heads.location.bias"]
-            codes[name] = located > threshold
+                h = parallel_linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
+            head = (weights["heads.location.weight"], weights["heads.location.bias"])
+            codes[name] = parallel_linear(h, *head) > threshold
         return codes
 
 

@@ -18,6 +18,7 @@ import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from results import write
@@ -135,7 +136,12 @@ def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> 
     """Run them side by side, writing each as it is done; one that fails does not stop the others."""
     deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
     failed = []
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with (
+        TemporaryDirectory() as kept,
+        ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=keep_weak_labels, initargs=(kept,)
+        ) as pool,
+    ):
         running = {pool.submit(_measure_until, deadline, run, device): run for run in todo}
         for number, done in enumerate(as_completed(running), 1):
             run = running[done]
@@ -154,6 +160,15 @@ def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> 
             )
     if failed:
         raise SystemExit("failed:\n" + "\n".join(failed))
+
+
+def keep_weak_labels(folder: str) -> None:
+    """RBSH's labeller takes longer than its training and is the same for all lengths and seeds."""
+    from joblib import Memory
+
+    from boltzhash.hashers import ranking
+
+    ranking.weak_neighbours = Memory(folder, verbose=0).cache(ranking.weak_neighbours)
 
 
 def _measure_until(deadline: float, run: Run, device: str) -> dict[str, Any] | None:

@@ -71,13 +71,13 @@ WITHOUT = [
     Settings("rising-kl", "CorrSH", {"kl_weight": (0.0, 0.1), "kl_ramp": 1.0}),
     Settings("published-noise", "CorrSH", {"decoder_noise": (1.0, 0.9)}),
 ]
-VARIANTS = [
+COMBINED = [
     Settings("CorrSH-mixture-prior", "CorrSH", {"prior_groups": 20}),
     Settings("CorrSH-ranking", "CorrSH", {"ranking": 1.0}),
-    *(
-        Settings(f"CorrSH-{name}", "CorrSH", {"gradient": name})
-        for name in ("gumbel-softmax", "arm", "rebar", "relax")
-    ),
+]
+ESTIMATORS = [
+    Settings(f"CorrSH-{name}", "CorrSH", {"gradient": name})
+    for name in ("gumbel-softmax", "arm", "rebar", "relax")
 ]
 
 # One recipe for all: what CorrSH.as_published has in common with the published codes of the others.
@@ -122,7 +122,11 @@ RANKS, COMPONENTS = (0, 1, 5, 10), (1, 3, 5, 10)
 ABLATIONS = [
     ablation(rank, components, fixed_kl=fixed_kl)
     for fixed_kl in (False, True)
-    for rank, components in (*((v, 10) for v in RANKS), *((10, k) for k in COMPONENTS[:-1]))
+    for rank, components in (
+        (0, 1),  # independent bits, whose divergence h_1 gives exactly in expectation
+        *((v, 10) for v in RANKS),
+        *((10, k) for k in COMPONENTS[:-1]),
+    )
 ]
 
 EXPERIMENTS: dict[str, list[Run]] = {
@@ -147,7 +151,10 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "ingredients": grid("ingredients", WITHOUT, MAIN, [32], range(5))
     + grid(
         "ingredients",
-        [Settings("no-groups", "CorrSH", {"group_bits": None})],
+        [
+            Settings("no-groups", "CorrSH", {"group_bits": None}),
+            Settings("one-network", "CorrSH", {"networks": 1}),
+        ],
         MAIN,
         [128],
         range(5),
@@ -170,7 +177,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     # Tables 4 and 5: rank and components, at 64 bits.
     "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
     # The claim that the posterior goes with every prior and loss, at every length.
-    "combined": grid("combined", VARIANTS[:2], MAIN, LENGTHS, range(3)),
+    "combined": grid("combined", COMBINED, MAIN, LENGTHS, range(3)),
     # The appendix: RBSH's preprocessing.
     "appendix": grid(
         "appendix",
@@ -184,12 +191,6 @@ EXPERIMENTS: dict[str, list[Run]] = {
         LENGTHS,
         range(3),
     ),
-    # Every method at one length, with its own defaults.
-    "methods": grid(
-        "methods",
-        [*(Settings(name, name) for name in (*DEEP, *SHALLOW)), PUBLISHED, *VARIANTS],
-        MAIN,
-        [32],
-        range(3),
-    ),
+    # CorrSH with other ways to get a gradient through a bit.
+    "estimators": grid("estimators", ESTIMATORS, MAIN, [32], range(3)),
 }

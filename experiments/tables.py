@@ -19,7 +19,7 @@ from pathlib import Path
 import paper_tables
 from cells import cells, markdown, short, spread
 from results import read_all
-from runs import DEEP, LENGTHS, MAIN, SHALLOW, VARIANTS, WITHOUT
+from runs import COMBINED, DEEP, ESTIMATORS, LENGTHS, MAIN, SHALLOW, WITHOUT
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -90,7 +90,7 @@ def methods() -> str:
 def variants() -> str:
     """CorrSH with the parts of other methods, at 32 bits."""
     found = cells(read_all("methods") + read_all("quality"))
-    names = ["CorrSH", *(settings.name for settings in VARIANTS)]
+    names = ["CorrSH", *(settings.name for settings in (*COMBINED, *ESTIMATORS))]
     rows = [[name, *(spread(found.get((name, c, 32))) for c in MAIN)] for name in names]
     return markdown(["settings", *MAIN], rows)
 

@@ -15,7 +15,7 @@ from boltzhash import objectives
 from boltzhash.batches import Batch, Terms
 from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann, LowRankCovariance
 from boltzhash.hashers.corrsh import CorrSH
-from boltzhash.networks import SparseLinear, SparseRows, dropout
+from boltzhash.networks import SparseLinear, SparseRows, dropped_relu
 
 N_WORDS = 7
 
@@ -129,9 +129,9 @@ def test_sparse_linear_is_a_matrix_product(matrix: list[list[float]], branch: st
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_dropout_keeps_the_expectation(rate: float) -> None:
     """Each entry is 0 or x / (1 − rate); the mean is x within 5 measured standard errors."""
-    x = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
+    x = torch.tensor([1.0, 2.0, 0.5, 3.0], dtype=torch.float64)
     n = 20_000
-    dropped = dropout(x.expand(n, -1), rate, torch.Generator().manual_seed(0))
+    dropped = dropped_relu(x.expand(n, -1), rate, torch.Generator().manual_seed(0))
     assert all(
         column.unique().tolist() == pytest.approx(sorted([0.0, (value / (1 - rate)).item()]))
         for column, value in zip(dropped.T, x, strict=True)
@@ -143,11 +143,11 @@ def test_dropout_keeps_the_expectation(rate: float) -> None:
     assert (both.mean() - (1 - rate) ** 2).abs() <= 5 * both.std() / math.sqrt(n)
 
 
-def test_no_dropout_is_the_identity_and_draws_nothing() -> None:
+def test_no_dropout_is_the_relu_and_draws_nothing() -> None:
     x = normal(4, 3, 5)
     generator = torch.Generator().manual_seed(0)
     before = generator.get_state()
-    assert torch.equal(dropout(x, 0.0, generator), x)
+    assert torch.equal(dropped_relu(x, 0.0, generator), x.clamp(min=0))
     assert torch.equal(generator.get_state(), before)
 
 

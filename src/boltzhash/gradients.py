@@ -63,7 +63,7 @@ class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, probabilities: Tensor, u: Tensor, scale: float) -> Tensor:
         ctx.scale = scale
-        return (probabilities > u).to(probabilities.dtype)
+        return torch.gt(probabilities, u, out=torch.empty_like(probabilities))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:

@@ -86,14 +86,27 @@ def _linear_in_scipy(
 
 
 def hidden_layers(x: sparse.csr_matrix, weights: Weights) -> Floats:
-    """The two ReLU layers of the inference network."""
+    """The two ReLU layers of the inference network, or of several side by side."""
     h = linear(x, weights["hidden1.weight"], weights["hidden1.bias"], rectified=True)
-    return linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)
+    return _parallel_linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)
 
 
 def head(hidden: Floats, weights: Weights, name: str) -> Floats:
     """One parameter of the posterior, linear in the last hidden layer."""
-    return linear(hidden, weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"])
+    return _parallel_linear(hidden, weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"])
+
+
+def _parallel_linear(
+    x: Floats,
+    weight: NDArray[np.floating],
+    bias: NDArray[np.floating],
+    *,
+    rectified: bool = False,
+) -> Floats:
+    """The twin of :func:`boltzhash.networks.parallel_linear`."""
+    n = x.shape[1] // weight.shape[0]
+    layers = zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True)
+    return np.concatenate([linear(*layer, rectified=rectified) for layer in layers], axis=1)
 
 
 def logistic_normal_mean(mean: Floats, variance: Floats, nodes: int = 48) -> Floats:

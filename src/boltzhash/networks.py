@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from boltzhash import fused
 from boltzhash.derivatives import SparseProduct
 
 PARTS = ("weight", "bias")
@@ -62,12 +63,17 @@ def row_sums(rows: Rows) -> Tensor:
     return zeros.index_add(0, rows.row_numbers(), rows.values)
 
 
-def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-    """Inverted dropout with a generator of its own: torch's draws from the global one."""
+def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """relu(x), then inverted dropout with a generator of its own: torch's draws from the global one."""
     if rate == 0:
-        return x
-    kept = torch.empty_like(x).uniform_(generator=generator).ge_(rate)  # bernoulli_ takes longer
-    return x * kept.div_(1 - rate)
+        return x.relu()
+    u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
+    if fused.fits(x):
+        from boltzhash.fused.functions import DroppedRelu
+
+        dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
+        return dropped
+    return x.relu() * u.ge_(rate).div_(1 - rate)
 
 
 def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
@@ -92,26 +98,69 @@ class SparseLinear(Linear):
 
     def forward(self, x: Rows) -> Tensor:
         if isinstance(x, Tensor):
-            return super().forward(x)
-        product: Tensor = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
+            if not fused.fits(x):
+                return super().forward(x)
+            from boltzhash.fused.functions import SplitProduct
+
+            product: Tensor = SplitProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
+            return product + self.bias
+        product = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
         return product + self.bias
 
 
-class Heads(Linear):
+class ParallelLinear(Linear):
+    """Layers side by side, one of each network: each reads and gives its own part of the numbers.
+
+    ``weight`` has the rows of one of them and the columns of all.
+    """
+
+    def __init__(
+        self, n_inputs: int, n_outputs: int, n_networks: int, generator: torch.Generator
+    ) -> None:
+        super().__init__(n_inputs, n_outputs * n_networks, generator)
+        self.n_networks = n_networks
+
+    def forward(self, x: Tensor) -> Tensor:
+        return parallel_linear(x, self.weight, self.bias)
+
+
+def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x @ weight + bias, of each part of x and of the columns by itself.
+
+    >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
+    >>> parallel_linear(x, weight, torch.zeros(2))
+    tensor([[ 3., 10.]])
+    """
+    n = x.shape[1] // weight.shape[0]
+    if n == 1:
+        return torch.addmm(bias, x, weight)
+    rows = x.view(len(x), n, -1).transpose(0, 1)
+    columns = weight.view(len(weight), n, -1).transpose(0, 1)
+    results = torch.baddbmm(bias.view(n, 1, -1), rows, columns)
+    return results.transpose(0, 1).flatten(1)
+
+
+class Heads(ParallelLinear):
     """Several linear outputs of one layer, computed as one product: a GPU then launches a third."""
 
-    def __init__(self, n_inputs: int, sizes: dict[str, int], generator: torch.Generator) -> None:
-        super().__init__(n_inputs, sum(sizes.values()), generator)
-        self.sizes = sizes
+    def __init__(
+        self, n_inputs: int, sizes: dict[str, int], n_networks: int, generator: torch.Generator
+    ) -> None:
+        self.sizes = {name: size // n_networks for name, size in sizes.items()}
+        super().__init__(n_inputs, sum(self.sizes.values()), n_networks, generator)
 
     def named(self, joined: Tensor) -> dict[str, Tensor]:
-        """What belongs to each head, of outputs, weights or biases: a view."""
-        parts = joined.split_with_sizes(list(self.sizes.values()), dim=-1)
-        return dict(zip(self.sizes, parts, strict=True))
+        """What belongs to each head, of outputs, weights or biases; those of all networks together."""
+        by_network = joined.view(*joined.shape[:-1], self.n_networks, -1)
+        parts = by_network.split_with_sizes(list(self.sizes.values()), dim=-1)
+        return {name: part.flatten(-2) for name, part in zip(self.sizes, parts, strict=True)}
 
 
 class InferenceNetwork(nn.Module):
-    """Two ReLU layers with dropout, then one linear head for each parameter of the posterior."""
+    """Two ReLU layers with dropout, then one linear head for each parameter of the posterior.
+
+    ``n_networks`` of them side by side give an equal part of every head each.
+    """
 
     def __init__(
         self,
@@ -120,12 +169,13 @@ class InferenceNetwork(nn.Module):
         heads: dict[str, int],
         dropout_rate: float,
         generator: torch.Generator,
+        n_networks: int = 1,
     ) -> None:
         super().__init__()
         self.dropout_rate = dropout_rate
-        self.hidden1 = SparseLinear(n_words, n_hidden, generator)
-        self.hidden2 = Linear(n_hidden, n_hidden, generator)
-        self.heads = Heads(n_hidden, heads, generator)
+        self.hidden1 = SparseLinear(n_words, n_networks * n_hidden, generator)
+        self.hidden2 = ParallelLinear(n_hidden, n_hidden, n_networks, generator)
+        self.heads = Heads(n_hidden, heads, n_networks, generator)
 
     def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
         return self.heads.named(self.heads(self._hidden(x, generator)))
@@ -136,11 +186,11 @@ class InferenceNetwork(nn.Module):
         """All heads of x and one of a neighbour of each row: the layers below see both at once."""
         h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
-        return self.heads.named(self.heads(h)), torch.addmm(bias, beside, weight)
+        return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
 
     def _hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
-        h = dropout(self.hidden1(x).relu(), self.dropout_rate, generator)
-        return dropout(self.hidden2(h).relu(), self.dropout_rate, generator)
+        h = dropped_relu(self.hidden1(x), self.dropout_rate, generator)
+        return dropped_relu(self.hidden2(h), self.dropout_rate, generator)
 
     def arrays(self) -> dict[str, Tensor]:
         """The weights by name, those of each head by themselves."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from boltzhash import fused
 from boltzhash.derivatives import DecodedLogLikelihood, Words
 from boltzhash.distributions import BernoulliMixture, Boltzmann
 from boltzhash.networks import Rows, SparseRows, row_sums
@@ -23,6 +24,11 @@ def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     sums there depend on the order in which threads finish.
     """
     if isinstance(target, Tensor):
+        if fused.fits(word_logits, target) and word_logits.dim() == 2:
+            from boltzhash.fused.functions import WordLogLikelihood
+
+            value: Tensor = WordLogLikelihood.apply(word_logits, target)  # type: ignore[no-untyped-call]
+            return value
         return (target * word_logits.log_softmax(-1)).sum(-1)
     log_normalizer = word_logits.logsumexp(-1)
     rows = target.row_numbers()

@@ -1,9 +1,10 @@
-"""Training on a GPU: the step is recorded once as a CUDA graph and replayed, data and all.
+"""Training on a GPU: a run of steps is recorded once as a CUDA graph and replayed, data and all.
 
-Launching the two hundred small kernels of a step from Python takes ten times as long as running them.
-A graph launches them in one go, but repeats them exactly: all that changes from step to step must lie
-on the GPU. So the documents, the order of an epoch, the learning rates and a step counter lie there, and
-within an epoch the host neither sends nor asks for anything.
+Launching the hundred small kernels of a step from Python takes ten times as long as running them. A
+graph launches them in one go, but repeats them exactly: all that changes from run to run must lie on the
+GPU. So the documents, the order of an epoch, the learning rates and the place in it lie there, and
+within an epoch the host neither sends nor asks for anything. What is the same for several steps is done
+once for all steps of a run.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from boltzhash import fused
 from boltzhash.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
 
-WARM_UP = 3  # steps that are run before one is recorded: libraries set themselves up in these
+WARM_UP = 3  # steps that are run before some are recorded: libraries set themselves up in these
+AT_ONCE = 16  # steps of a graph
 
 
 class ReplayedSteps:
@@ -32,10 +35,7 @@ class ReplayedSteps:
         device: torch.device,
     ) -> None:
         self._step = step
-        self._rate = torch.zeros((), device=device)
-        self.optimizer = torch.optim.Adam(
-            model.parameters(), lr=self._rate, fused=True, capturable=True
-        )
+        self.optimizer = _adam(model, device)
         self._batch_size = batch_size
         self._share = documents.neighbour_share
         self._n = documents.inputs.shape[0]
@@ -43,13 +43,13 @@ class ReplayedSteps:
         self._targets = RowsOnDevice(documents.targets, device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._generator = torch.Generator(device)
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._runs: dict[int, int] = {}
+        self._graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}
+        self._taken: dict[int, int] = {}  # steps with so many documents that were not replayed
         self._device = device
         n_steps = math.ceil(self._n / batch_size)
         self._rates = torch.zeros(n_steps, device=device)
-        self._counter = torch.zeros(1, dtype=torch.int64, device=device)
-        self._places = torch.arange(batch_size, device=device)
+        self._numbers = torch.zeros(AT_ONCE, dtype=torch.int64, device=device)  # of the next steps
+        self._places = torch.zeros(AT_ONCE * batch_size, dtype=torch.int64, device=device)
         self._progress = torch.zeros((), device=device)
         self._sums = torch.zeros(2, device=device)
         self._order = torch.zeros(self._n, dtype=torch.int64, device=device)
@@ -68,8 +68,11 @@ class ReplayedSteps:
         try:
             with torch.cuda.stream(self._stream):
                 self._prepare(plan, rates, progress, seed)
-                for start in range(0, self._n, self._batch_size):
-                    self._one(min(self._batch_size, self._n - start))
+                full, rest = divmod(self._n, self._batch_size)
+                for start in range(0, full, AT_ONCE):
+                    self._next(min(AT_ONCE, full - start), self._batch_size)
+                if rest:
+                    self._next(1, rest)
         finally:
             torch.set_float32_matmul_precision(precision)
         self._stream.synchronize()
@@ -81,8 +84,8 @@ class ReplayedSteps:
         self._generator.manual_seed(seed)
         self._rates.copy_(torch.tensor(rates))
         self._progress.fill_(progress)
-        self._counter.zero_()
-        torch.arange(self._batch_size, out=self._places)
+        torch.arange(len(self._numbers), out=self._numbers)
+        torch.arange(len(self._places), out=self._places)
         self._sums.zero_()
         self._order.copy_(torch.from_numpy(plan.order))
         if plan.neighbour is not None:
@@ -98,37 +101,49 @@ class ReplayedSteps:
             there = torch.empty(len(rows), dtype=torch.int64, device=self._device)
         return there.copy_(torch.from_numpy(np.ascontiguousarray(rows)))
 
-    def _one(self, n_rows: int) -> None:
-        """The next step, of so many documents: replayed once it has been recorded."""
-        runs = self._runs.get(n_rows, 0)
-        self._runs[n_rows] = runs + 1
-        if runs < WARM_UP:
-            self._run(n_rows)
+    def _next(self, n_steps: int, n_rows: int) -> None:
+        """The next steps, of so many documents each: replayed once they have been recorded."""
+        key = (n_steps, n_rows)
+        if self._taken.get(n_rows, 0) < WARM_UP:
+            self._taken[n_rows] = self._taken.get(n_rows, 0) + n_steps
+            self._run(*key)
             return
-        if n_rows not in self._graphs:
+        if key not in self._graphs:
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self._generator)
             self.optimizer.zero_grad(set_to_none=True)
             with torch.cuda.graph(graph, stream=self._stream):
-                self._run(n_rows)
-            self._graphs[n_rows] = graph
-        self._graphs[n_rows].replay()
+                self._run(*key)
+            self._graphs[key] = graph
+        self._graphs[key].replay()
 
-    def _run(self, n_rows: int) -> None:
-        torch.index_select(self._rates, 0, self._counter, out=self._rate.view(1))
-        places = self._places[:n_rows]
-        terms = self._step(self._batch(self._order.index_select(0, places)))
+    def _run(self, n_steps: int, n_rows: int) -> None:
+        places = self._places[: n_steps * n_rows]
+        rows = self._order.index_select(0, places)
+        rates = self._rates.index_select(0, self._numbers[:n_steps])
+        seen = [
+            self._one(batch, rate)
+            for batch, rate in zip(rows.view(n_steps, n_rows), rates, strict=True)
+        ]
+        sums = torch.stack([term for terms in seen for term in (terms.reconstruction, terms.kl)])
+        self._sums += n_rows * sums.view(-1, 2).sum(0)
+        bits = torch.cat([terms.bits for terms in seen])
+        if self._bits is None:
+            shape = (self._n, bits.shape[1])
+            self._bits = torch.zeros(shape, dtype=torch.bool, device=self._device)
+        self._bits.index_copy_(0, places, bits)
+        self._numbers += n_steps
+        self._places += n_steps * n_rows
+
+    def _one(self, rows: Tensor, rate: Tensor) -> Terms:
+        """One step of these documents."""
+        terms = self._step(self._batch(rows))
         self.optimizer.zero_grad(set_to_none=True)
         terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
         self.optimizer.step()
-        self._sums[0].add_(terms.reconstruction.detach(), alpha=n_rows)
-        self._sums[1].add_(terms.kl.detach(), alpha=n_rows)
-        if self._bits is None:
-            shape = (self._n, terms.bits.shape[1])
-            self._bits = torch.zeros(shape, dtype=torch.bool, device=self._device)
-        self._bits.index_copy_(0, places, terms.bits)
-        self._counter += 1
-        self._places += self._batch_size
+        return Terms(*(term.detach() for term in terms))
 
     def _batch(self, rows: Tensor) -> Batch:
         inputs, targets = self._inputs.take(rows), self._targets.take(rows)
@@ -139,3 +154,12 @@ class ReplayedSteps:
         targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
         beside = self._inputs.take(neighbour)
         return Batch(inputs, targets, self._progress, self._generator, companions, beside)
+
+
+def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:
+    rate = torch.zeros((), device=device)
+    if fused.fits(rate):
+        from boltzhash.fused.adam import OneKernelAdam
+
+        return OneKernelAdam(model.parameters(), lr=rate, capturable=True)
+    return torch.optim.Adam(model.parameters(), lr=rate, fused=True, capturable=True)

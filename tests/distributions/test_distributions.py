@@ -225,9 +225,11 @@ def test_quadrature_of_the_shortcut_has_converged(case: Case) -> None:
 
 
 @every_boltzmann
-def test_perturb_has_covariance_sigma(case: Case) -> None:
+def test_draws_have_covariance_sigma(case: Case) -> None:
     """E rrᵀ of N(0, Σ) draws (eqs. 17, 26), each entry within 5 of its measured standard errors."""
-    r = boltzmann(case).covariance.perturb(DRAWS, torch.Generator().manual_seed(0))
+    b = boltzmann(case)
+    zero = torch.zeros_like(b.location)
+    r = b.covariance.draws(zero, DRAWS, torch.Generator().manual_seed(0))
     products = r.unsqueeze(-1) * r.unsqueeze(-2)
     error = products.std(0) / math.sqrt(DRAWS)
     assert ((products.mean(0) - dense_covariance(case)).abs() <= 5 * error).all()
@@ -236,10 +238,11 @@ def test_perturb_has_covariance_sigma(case: Case) -> None:
 
 @every_boltzmann
 def test_sample_logits_are_centred_on_the_location(case: Case) -> None:
-    """r ~ N(μ, Σ): the same noise as ``perturb`` on top of μ, draw for draw."""
+    """r ~ N(μ, Σ): the same noise as around 0, on top of μ, draw for draw."""
     b = boltzmann(case)
     r = b.sample_logits(7, torch.Generator().manual_seed(3))
-    noise = b.covariance.perturb(7, torch.Generator().manual_seed(3))
+    zero = torch.zeros_like(b.location)
+    noise = b.covariance.draws(zero, 7, torch.Generator().manual_seed(3))
     assert torch.equal(r, b.location + noise)
     assert r.shape == (7, *b.location.shape)
 

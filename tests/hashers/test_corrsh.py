@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from boltzhash import CorrSH, training
+from boltzhash import CorrSH, load, training
 from boltzhash.batches import Batch
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
@@ -90,6 +91,7 @@ def test_published_settings() -> None:
             neighbours=0,
             contrast=0.0,
             group_bits=None,
+            networks=1,
             target="words",
             input_length=None,
             kl_weight=(0.0, 0.1),
@@ -333,6 +335,54 @@ def test_checkpoint_of_another_fit_is_not_taken_up(
     assert len(other.history_) == 8
 
 
+def test_networks_side_by_side_are_networks(texts: list[str]) -> None:
+    """Two networks: what each says of a text from its own columns of the weights, in plain NumPy."""
+    hasher = quick(n_bits=24, networks=2).fit(texts)
+    assert hasher.tfidf_ is not None
+    x = hasher.tfidf_.transform(texts).toarray()
+    x *= hasher.input_length / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)
+    w = {name: array.astype(np.float64) for name, array in hasher.weights_.items()}
+    posterior = hasher.posterior(texts)
+    for number in range(2):
+
+        def own(array: np.ndarray, number: int = number) -> np.ndarray:
+            return np.split(array, 2, axis=-1)[number]
+
+        h = np.maximum(x @ own(w["hidden1.weight"]) + own(w["hidden1.bias"]), 0)
+        h = np.maximum(h @ own(w["hidden2.weight"]) + own(w["hidden2.bias"]), 0)
+        location = h @ own(w["heads.location.weight"]) + own(w["heads.location.bias"])
+        couplings = h @ own(w["heads.couplings.weight"]) + own(w["heads.couplings.bias"])
+        bits = slice(12 * number, 12 * (number + 1))
+        np.testing.assert_allclose(posterior.location[:, bits], location, rtol=1e-9, atol=1e-9)
+        factor = np.tanh(couplings).reshape(len(texts), 12, -1) / hasher.rank
+        np.testing.assert_allclose(posterior.factor[:, bits], factor, rtol=1e-9, atol=1e-9)
+
+
+def test_longer_codes_are_made_by_two_networks(tmp_path: Path, texts: list[str]) -> None:
+    shapes = {}
+    for n_bits in (32, 40):
+        hasher = quick(n_bits=n_bits, epochs=1).fit(texts)
+        hasher.save(tmp_path / str(n_bits))
+        loaded = load(tmp_path / str(n_bits))
+        assert (loaded.transform(texts) == hasher.transform(texts)).all()
+        shapes[n_bits] = loaded.weights_["hidden2.weight"].shape
+    units = hasher.hidden_units
+    assert shapes == {32: (units, units), 40: (units, 2 * units)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"networks": 0}, "networks must be a positive integer or None, got 0"),
+        ({"networks": 3}, "n_bits=16 cannot be divided among 3 networks equally"),
+        ({"networks": 2, "rank": "full"}, 'rank="full" couples the bits of one network'),
+    ],
+)
+def test_networks_that_cannot_be(settings: dict[str, Any], message: str, texts: list[str]) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        quick(n_bits=16, **settings).fit(texts)
+
+
 @pytest.mark.parametrize("n_bits", [8, 24, 32, 40, 96])
 def test_each_group_of_bits_says_the_document(n_bits: int) -> None:
     """The mean over groups of log p(x | bits of the group), by hand; one group is the plain decoder."""
@@ -342,7 +392,8 @@ def test_each_group_of_bits_says_the_document(n_bits: int) -> None:
     targets = torch.rand(3, 7, generator=generator_for(0, 2))
     batch = Batch(targets, targets, torch.tensor(0.0), generator_for(0, 3))
     weight, bias = model.decoder.weight, model.decoder.bias
-    n_groups = math.ceil(n_bits / 32)
+    networks = 1 if n_bits <= 32 else 2
+    n_groups = networks * math.ceil(n_bits / networks / 32)
     expected = torch.zeros(3)
     for part in np.array_split(np.arange(n_bits), n_groups):
         logits = codes[:, part] @ weight[part] + bias
@@ -357,7 +408,7 @@ def test_each_group_of_bits_says_the_document(n_bits: int) -> None:
 def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
     texts: list[str],
 ) -> None:
-    """The loss with contrast less that without is 32 / m times the contrast's value."""
+    """The loss with contrast less that without: 32 / m times its value, summed over the networks."""
     targets = torch.rand(6, 9, generator=generator_for(0, 1))
     beside = torch.rand(6, 9, generator=generator_for(0, 2))
     for n_bits in (8, 64):
@@ -373,5 +424,7 @@ def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
             2 * model.encoder(rows, generator_for(0, 4))["location"].sigmoid() - 1
             for rows in (targets, beside)
         )
-        value = neighbour_contrast(of_documents, of_neighbours, 0.2).mean()
+        n = 1 if n_bits <= 32 else 2
+        pairs = zip(of_documents.chunk(n, 1), of_neighbours.chunk(n, 1), strict=True)
+        value = sum(neighbour_contrast(*pair, 0.2).mean() for pair in pairs)
         torch.testing.assert_close(losses[1] - losses[0], 32 / n_bits * value, rtol=1e-3, atol=1e-4)

@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from boltzhash import fused
 from boltzhash.distributions.bernoulli import Bernoulli, enumerate_codes
 from boltzhash.distributions.mixture import BernoulliMixture
 
@@ -20,8 +21,8 @@ from boltzhash.distributions.mixture import BernoulliMixture
 class Covariance(Protocol):
     """Σ, known by what the model needs of it: never a matrix unless asked for."""
 
-    def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
-        """n draws of N(0, Σ), stacked in front."""
+    def draws(self, location: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
+        """n draws of N(location, Σ), stacked in front."""
         ...
 
     def quadratic(self, s: Tensor) -> Tensor:
@@ -52,8 +53,8 @@ class LowRankCovariance:
     deviation: Tensor
     factor: Tensor
 
-    def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
-        """D^½ ε₁ + U ε₂ (eq. 26)."""
+    def draws(self, location: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
+        """μ + D^½ ε₁ + U ε₂ (eq. 26)."""
         *batch, m, v = self.factor.shape
 
         def epsilon(size: int) -> Tensor:
@@ -61,10 +62,16 @@ class LowRankCovariance:
             empty = self.factor.new_empty((*batch, n, size), requires_grad=False)
             return empty.normal_(generator=generator)
 
-        draws = self.deviation.unsqueeze(-2) * epsilon(m)
+        if len(batch) == 1 and fused.fits(location, self.deviation, self.factor):
+            from boltzhash.fused.functions import LowRankDraws
+
+            parts = (location, self.deviation, self.factor)
+            drawn: Tensor = LowRankDraws.apply(*parts, epsilon(m + v))  # type: ignore[no-untyped-call]
+            return drawn
+        around = self.deviation.unsqueeze(-2) * epsilon(m)
         if v > 0:
-            draws = draws + epsilon(v) @ self.factor.mT
-        return draws.movedim(-2, 0)
+            around = around + epsilon(v) @ self.factor.mT
+        return location + around.movedim(-2, 0)
 
     def quadratic(self, s: Tensor) -> Tensor:
         """Σ_i D_i s_i² + ‖Uᵀs‖², O(mv)."""
@@ -84,10 +91,10 @@ class CholeskyCovariance:
 
     cholesky: Tensor
 
-    def perturb(self, n: int, generator: torch.Generator | None) -> Tensor:
-        """L ε (eq. 17)."""
+    def draws(self, location: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
+        """μ + L ε (eq. 17)."""
         epsilon = _standard_normal(self.cholesky[..., 0, :], n, generator)
-        return (self.cholesky @ epsilon.unsqueeze(-1)).squeeze(-1)
+        return location + (self.cholesky @ epsilon.unsqueeze(-1)).squeeze(-1)
 
     def quadratic(self, s: Tensor) -> Tensor:
         """‖Lᵀs‖²."""
@@ -130,7 +137,7 @@ class Boltzmann:
 
     def sample_logits(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """r^(1..n) ~ N(μ, Σ), shape (n, ..., n_bits): the shortcut's logits (eqs. 15, 17, 26)."""
-        return self.location + self.covariance.perturb(n, generator)
+        return self.covariance.draws(self.location, n, generator)
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """One code from the shortcut: r ~ N(μ, Σ), then s ~ Bernoulli(σ(r)) (eq. 18)."""
@@ -174,7 +181,7 @@ class Boltzmann:
         probabilities = self.log_prob(codes).exp()
         chosen = torch.multinomial(probabilities, n, replacement=True, generator=generator)
         means = codes @ self.covariance.dense() + self.location
-        return means[chosen] + self.covariance.perturb(n, generator)
+        return self.covariance.draws(means[chosen], n, generator)
 
     def enumerate_support(self) -> Tensor:
         return enumerate_codes(self.location.shape[-1]).to(self.location)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
+ONE_NETWORK_BITS = 32  # longer codes are made by two
 
 
 class CorrSH(DeepHasher):
@@ -64,7 +65,10 @@ class CorrSH(DeepHasher):
         bits it is 32 / m of that, since short codes profit more.
     group_bits : int or None, default=32
         A longer code is read in groups of at most so many bits, each of which must say the document by
-        itself; their distances add up like votes. None reads the code as a whole, as published.
+        itself; their distances add up like votes. None reads what a network gives as a whole.
+    networks : int or None, default=None
+        How many networks, which start and drop out differently, make an equal part of the code each.
+        None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
@@ -116,6 +120,7 @@ class CorrSH(DeepHasher):
         neighbour_share: float = 0.2,
         contrast: float = 1.0,
         group_bits: int | None = 32,
+        networks: int | None = None,
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
         decoder_noise: tuple[float, float] = (0.2, 0.2),
@@ -134,6 +139,7 @@ class CorrSH(DeepHasher):
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.group_bits = group_bits
+        self.networks = networks
 
     @classmethod
     def as_published(
@@ -155,6 +161,7 @@ class CorrSH(DeepHasher):
             "neighbours": 0,
             "contrast": 0.0,
             "group_bits": None,
+            "networks": 1,
             "hidden_units": 500,
             "target": "words",
             "input_length": None,
@@ -190,8 +197,10 @@ class CorrSH(DeepHasher):
         posterior = self._boltzmann(outputs)
         estimate, prior = model.parts["gradient"], model.parts["prior"]
         logits = posterior.sample_logits(1 + self.n_components, batch.generator)
-        r, mixture = logits[0], BernoulliMixture(logits[1:])
-        beta = self._beta(batch)
+        for_s, for_mixture = logits.split_with_sizes([1, self.n_components])
+        r, mixture = for_s.squeeze(0), BernoulliMixture(for_mixture)
+        # The likelihood is a mean over the networks; the divergence sums over the bits of all.
+        beta = self._beta(batch) / self._n_networks()
         noise = self._noise(r, batch)
         printed = self.bound == "printed"
 
@@ -257,8 +266,15 @@ class CorrSH(DeepHasher):
             noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_groups()
         )
 
+    def _n_networks(self) -> int:
+        if self.networks is not None:
+            return self.networks
+        return 2 if self.n_bits > ONE_NETWORK_BITS and self.rank != "full" else 1
+
     def _n_groups(self) -> int:
-        return -(-self.n_bits // (self.group_bits or self.n_bits))
+        """Of bits that are decoded by themselves: as many of each network."""
+        bits = self.n_bits // self._n_networks()
+        return self._n_networks() * -(-bits // (self.group_bits or bits))
 
     def _bytes_of_model(self) -> int:
         return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_groups()
@@ -275,9 +291,11 @@ class CorrSH(DeepHasher):
         """The weighted contrast between the codes of the documents and of their neighbours."""
         from boltzhash.objectives import neighbour_contrast
 
+        n = self._n_networks()
         one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
-        weight = self.contrast * CONTRAST_BITS / self.n_bits
-        return weight * neighbour_contrast(one, other, CONTRAST_TEMPERATURE).mean()
+        pairs = zip(one.chunk(n, -1), other.chunk(n, -1), strict=True)
+        each = [neighbour_contrast(*pair, CONTRAST_TEMPERATURE).mean() for pair in pairs]
+        return self.contrast * CONTRAST_BITS / self.n_bits * sum(each[1:], each[0])
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""
@@ -348,3 +366,13 @@ class CorrSH(DeepHasher):
         check_number("contrast", self.contrast, at_least=0)
         if self.group_bits is not None:
             check_integer("group_bits", self.group_bits, 1, "a positive integer or None")
+        if self.networks is not None:
+            check_integer("networks", self.networks, 1, "a positive integer or None")
+            if self.networks > 1 and self.rank == "full":
+                raise ValueError(
+                    f'rank="full" couples the bits of one network, got networks={self.networks}'
+                )
+            if self.n_bits % self.networks:
+                raise ValueError(
+                    f"n_bits={self.n_bits} cannot be divided among {self.networks} networks equally"
+                )

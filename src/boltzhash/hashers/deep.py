@@ -51,7 +51,9 @@ def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
     first, last = ends
     if first == last:
         return first
-    return first + (last - first) * progress.clamp(max=1)
+    import torch
+
+    return torch.rsub(progress.clamp(max=1), first, alpha=first - last)  # in one kernel
 
 
 class DeepHasher(Hasher):
@@ -165,6 +167,10 @@ class DeepHasher(Hasher):
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """The terms of one batch; ``loss`` is minimised."""
 
+    def _n_networks(self) -> int:
+        """How many inference networks make an equal part of the code each."""
+        return 1
+
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
         """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
         return {}
@@ -192,7 +198,8 @@ class DeepHasher(Hasher):
         return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
 
     def _beta(self, batch: Batch) -> Tensor | float:
-        return ramp(self.kl_weight, batch.progress / self.kl_ramp)
+        so_far = batch.progress if self.kl_ramp == 1 else batch.progress / self.kl_ramp
+        return ramp(self.kl_weight, so_far)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
@@ -284,7 +291,12 @@ class DeepHasher(Hasher):
         from boltzhash.networks import Autoencoder, InferenceNetwork, WordDecoder
 
         encoder = InferenceNetwork(
-            n_inputs or n_words, self.hidden_units, self._heads(), self.dropout, generator
+            n_inputs or n_words,
+            self.hidden_units,
+            self._heads(),
+            self.dropout,
+            generator,
+            self._n_networks(),
         )
         decoder = WordDecoder(self.n_bits, n_words, generator)
         return Autoencoder(encoder, decoder, self._parts(generator))
@@ -324,7 +336,7 @@ class DeepHasher(Hasher):
 
     def _bytes_of_model(self) -> int:
         """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
-        a_word = 7 * (self.hidden_units + self.n_bits) + 4 * self.batch_size
+        a_word = 7 * (self._n_networks() * self.hidden_units + self.n_bits) + 4 * self.batch_size
         return 4 * self.max_words * a_word
 
     def _n_epochs(self, n_documents: int) -> int:
@@ -351,11 +363,12 @@ class DeepHasher(Hasher):
     def _set_arrays(self, arrays: Arrays) -> None:
         scaling = self.feature_scaling_
         n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
+        n_hidden = self._n_networks() * self.hidden_units
         shapes = {
-            "hidden1.weight": (n_inputs, self.hidden_units),
-            "hidden1.bias": (self.hidden_units,),
-            "hidden2.weight": (self.hidden_units, self.hidden_units),
-            "hidden2.bias": (self.hidden_units,),
+            "hidden1.weight": (n_inputs, n_hidden),
+            "hidden1.bias": (n_hidden,),
+            "hidden2.weight": (self.hidden_units, n_hidden),
+            "hidden2.bias": (n_hidden,),
             "decoder.weight": (self.n_bits, self.n_features_in_),
             "decoder.bias": (self.n_features_in_,),
             **{f"heads.{h}.weight": (self.hidden_units, size) for h, size in self._heads().items()},

@@ -25,10 +25,15 @@ def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
     The labeller is self-taught hashing, as in RBSH; companions are drawn from the ``CANDIDATES`` nearest
     documents by its codes, so that telling them apart teaches something.
     """
+    neighbours, distances = weak_neighbours(matrix)
+    return lambda rng: list(draw_pairs(neighbours, distances, rng))
+
+
+def weak_neighbours(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The nearest documents of each by the labeller's codes, and their distances."""
     n_bits = min(LABELLER_BITS, 8 * max(1, (min(matrix.shape) - 2) // 8))
     codes = SelfTaughtHashing(n_bits).fit(matrix).transform(matrix)
-    neighbours, distances = nearest(codes, min(CANDIDATES, matrix.shape[0] - 1))
-    return lambda rng: list(draw_pairs(neighbours, distances, rng))
+    return nearest(codes, min(CANDIDATES, matrix.shape[0] - 1))
 
 
 def nearest(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

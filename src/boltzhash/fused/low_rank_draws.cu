@@ -1,0 +1,17 @@
+// r = location + D^1/2 e1 + U e2 (eq. 26), of every document n_draws times; one thread a number.
+// epsilon holds e1 and e2 of a draw beside each other: (documents, n_draws, bits + rank).
+extern "C" __global__ void low_rank_draws(const float *location, int stride, const float *deviation,
+                                          const float *factor, const float *epsilon, float *draws,
+                                          int n_documents, int n_draws, int bits, int rank)
+{
+    int place = blockIdx.x * blockDim.x + threadIdx.x;
+    if (place >= n_draws * n_documents * bits)
+        return;
+    int bit = place % bits, document = place / bits % n_documents, draw = place / bits / n_documents;
+    const float *e = epsilon + (document * n_draws + draw) * (bits + rank);
+    const float *u = factor + (document * bits + bit) * rank;
+    float sum = location[document * stride + bit] + deviation[document * bits + bit] * e[bit];
+    for (int j = 0; j < rank; j++)
+        sum += u[j] * e[bits + j];
+    draws[place] = sum;
+}

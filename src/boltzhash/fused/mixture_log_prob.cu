@@ -1,0 +1,30 @@
+// log h_k(s) of one document a block (eq. 21), and the share of each component in h_k(s).
+// A warp sums one component's log p(s | r) at a time; logits are (components, documents, bits).
+extern "C" __global__ void mixture_log_prob(const float *logits, const float *codes, float *value, float *shares,
+                                            int n_components, int n_documents, int bits)
+{
+    extern __shared__ float log_probs[];
+    int document = blockIdx.x, lane = threadIdx.x % 32, n_warps = blockDim.x / 32;
+    const float *s = codes + document * bits;
+    for (int c = threadIdx.x / 32; c < n_components; c += n_warps) {
+        const float *r = logits + (c * n_documents + document) * bits;
+        float sum = 0;
+        for (int bit = lane; bit < bits; bit += 32)
+            sum += s[bit] * r[bit] - fmaxf(r[bit], 0) - log1pf(expf(-fabsf(r[bit])));
+        for (int step = 16; step; step /= 2)
+            sum += __shfl_down_sync(0xffffffff, sum, step);
+        if (lane == 0)
+            log_probs[c] = sum;
+    }
+    __syncthreads();
+    float highest = log_probs[0], total = 0;
+    for (int c = 1; c < n_components; c++)
+        highest = fmaxf(highest, log_probs[c]);
+    for (int c = 0; c < n_components; c++)
+        total += expf(log_probs[c] - highest);
+    float log_total = highest + logf(total);
+    if (threadIdx.x == 0)
+        value[document] = log_total - logf((float)n_components);
+    for (int c = threadIdx.x; c < n_components; c += blockDim.x)
+        shares[c * n_documents + document] = expf(log_probs[c] - log_total);
+}
