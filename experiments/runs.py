@@ -65,6 +65,7 @@ WITHOUT = [
     Settings("no-contrast", "CorrSH", {"contrast": 0.0}),
     Settings("no-neighbour-words", "CorrSH", {"neighbour_share": 0.0}),
     Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1}),
+    Settings("tfidf-target", "CorrSH", {"target": "tfidf"}),
     Settings("words-target", "CorrSH", {"target": "words"}),
     Settings("raw-input", "CorrSH", {"input_length": None}),
     Settings("random-start", "CorrSH", {"unigram_start": False}),
@@ -151,10 +152,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "ingredients": grid("ingredients", WITHOUT, MAIN, [32], range(5))
     + grid(
         "ingredients",
-        [
-            Settings("no-groups", "CorrSH", {"group_bits": None}),
-            Settings("one-network", "CorrSH", {"networks": 1}),
-        ],
+        [Settings("one-network", "CorrSH", {"networks": 1})],
         MAIN,
         [128],
         range(5),

@@ -34,7 +34,7 @@ def main() -> None:
     from boltzhash.hashers import NASH, CorrSH
 
     settings: dict[str, Any] = {"batch_size": BATCH}
-    published: dict[str, Any] = {"neighbours": 0, "contrast": 0.0, "group_bits": None}
+    published: dict[str, Any] = {"neighbours": 0, "contrast": 0.0, "networks": 1}
     hashers: dict[str, Any] = {"NASH": NASH(BITS, **settings)}
     for v, k in paper.SECONDS:
         hashers[f"v{v}-k{k}"] = CorrSH(BITS, rank=v, n_components=k, **published, **settings)

@@ -90,7 +90,6 @@ def test_published_settings() -> None:
             bound="rearranged",
             neighbours=0,
             contrast=0.0,
-            group_bits=None,
             networks=1,
             target="words",
             input_length=None,
@@ -169,7 +168,7 @@ def test_explain_of_a_matrix_calls_words_by_column(texts: list[str]) -> None:
 def test_targets_sum_to_the_number_of_different_words(texts: list[str]) -> None:
     matrix = quick().fit(texts).tfidf(texts)
     lengths = np.diff(matrix.indptr)
-    for target in ("words", "tfidf"):
+    for target in ("words", "root-tfidf", "tfidf"):
         sums = np.asarray(quick(target=target)._decoder_target(matrix).sum(axis=1)).ravel()
         np.testing.assert_allclose(sums, lengths)
     assert set(quick(target="words")._decoder_target(matrix).data) == {1.0}
@@ -187,7 +186,7 @@ BAD_ARGUMENTS = {
     "kl_ramp": ([0], "kl_ramp must be a number above 0"),
     "decoder_noise": ([(0.5, -1)], "decoder_noise must be a number of at least 0, got -1"),
     "bound": (["tight"], "bound must be one of 'rearranged', 'printed', got 'tight'"),
-    "target": (["bm25"], "target must be one of 'tfidf', 'words', got 'bm25'"),
+    "target": (["bm25"], "target must be one of 'tfidf', 'root-tfidf', 'words', got 'bm25'"),
     "learning_rate_decay": (["never"], "must be one of 'cosine', 'steps', got 'never'"),
     "input_length": ([0.0], "input_length must be a number above 0, got 0.0"),
     "language": (["klingon"], "language must be one of .* got 'klingon'"),
@@ -384,24 +383,23 @@ def test_networks_that_cannot_be(settings: dict[str, Any], message: str, texts: 
 
 
 @pytest.mark.parametrize("n_bits", [8, 24, 32, 40, 96])
-def test_each_group_of_bits_says_the_document(n_bits: int) -> None:
-    """The mean over groups of log p(x | bits of the group), by hand; one group is the plain decoder."""
-    hasher = quick(n_bits=n_bits, group_bits=32)
+def test_the_bits_of_each_network_say_the_document(n_bits: int) -> None:
+    """The mean over networks of log p(x | bits of the network), by hand; one is the plain decoder."""
+    hasher = quick(n_bits=n_bits)
     model = hasher._build(7, generator_for(0, 0))
     codes = torch.randn(3, n_bits, generator=generator_for(0, 1))
     targets = torch.rand(3, 7, generator=generator_for(0, 2))
     batch = Batch(targets, targets, torch.tensor(0.0), generator_for(0, 3))
     weight, bias = model.decoder.weight, model.decoder.bias
     networks = 1 if n_bits <= 32 else 2
-    n_groups = networks * math.ceil(n_bits / networks / 32)
     expected = torch.zeros(3)
-    for part in np.array_split(np.arange(n_bits), n_groups):
+    for part in np.split(np.arange(n_bits), networks):
         logits = codes[:, part] @ weight[part] + bias
-        expected = expected + (targets * logits.log_softmax(-1)).sum(-1) / n_groups
+        expected = expected + (targets * logits.log_softmax(-1)).sum(-1) / networks
     likelihood = hasher._log_likelihood(model, codes, batch)
     torch.testing.assert_close(likelihood, expected)
-    if n_groups == 1:
-        whole = quick(n_bits=n_bits, group_bits=None)._log_likelihood(model, codes, batch)
+    if networks == 1:
+        whole = super(CorrSH, hasher)._log_likelihood(model, codes, batch)
         torch.testing.assert_close(likelihood, whole)
 
 

@@ -63,11 +63,9 @@ class CorrSH(DeepHasher):
     contrast : float, default=1.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
         bits it is 32 / m of that, since short codes profit more.
-    group_bits : int or None, default=32
-        A longer code is read in groups of at most so many bits, each of which must say the document by
-        itself; their distances add up like votes. None reads what a network gives as a whole.
     networks : int or None, default=None
         How many networks, which start and drop out differently, make an equal part of the code each.
+        Every part must say the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
@@ -119,15 +117,20 @@ class CorrSH(DeepHasher):
         neighbours: int = 20,
         neighbour_share: float = 0.2,
         contrast: float = 1.0,
-        group_bits: int | None = 32,
         networks: int | None = None,
+        target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
         decoder_noise: tuple[float, float] = (0.2, 0.2),
         **training: Any,
     ) -> None:
         super().__init__(
-            n_bits, kl_weight=kl_weight, kl_ramp=kl_ramp, decoder_noise=decoder_noise, **training
+            n_bits,
+            target=target,
+            kl_weight=kl_weight,
+            kl_ramp=kl_ramp,
+            decoder_noise=decoder_noise,
+            **training,
         )
         self.rank = rank
         self.n_components = n_components
@@ -138,7 +141,6 @@ class CorrSH(DeepHasher):
         self.neighbours = neighbours
         self.neighbour_share = neighbour_share
         self.contrast = contrast
-        self.group_bits = group_bits
         self.networks = networks
 
     @classmethod
@@ -160,7 +162,6 @@ class CorrSH(DeepHasher):
             "bound": "rearranged",
             "neighbours": 0,
             "contrast": 0.0,
-            "group_bits": None,
             "networks": 1,
             "hidden_units": 500,
             "target": "words",
@@ -258,12 +259,12 @@ class CorrSH(DeepHasher):
         return documents
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the groups of bits where there are several."""
+        """log p(x | s), the mean over the networks, each of whose bits are decoded by themselves."""
         from boltzhash.objectives import decoded_log_likelihood
 
         decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_groups()
+            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_networks()
         )
 
     def _n_networks(self) -> int:
@@ -271,13 +272,8 @@ class CorrSH(DeepHasher):
             return self.networks
         return 2 if self.n_bits > ONE_NETWORK_BITS and self.rank != "full" else 1
 
-    def _n_groups(self) -> int:
-        """Of bits that are decoded by themselves: as many of each network."""
-        bits = self.n_bits // self._n_networks()
-        return self._n_networks() * -(-bits // (self.group_bits or bits))
-
     def _bytes_of_model(self) -> int:
-        return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_groups()
+        return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_networks()
 
     def _encoded(self, model: Autoencoder, batch: Batch) -> tuple[dict[str, Tensor], Tensor | None]:
         """What the network says of the documents, and the locations of their neighbours' codes."""
@@ -364,8 +360,6 @@ class CorrSH(DeepHasher):
         check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
-        if self.group_bits is not None:
-            check_integer("group_bits", self.group_bits, 1, "a positive integer or None")
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
             if self.networks > 1 and self.rank == "full":

@@ -41,6 +41,9 @@ MINIMUM_STEPS = 1000
 DEFAULT_LEARNING_RATE = 5e-3
 
 
+TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of the tf-idf of a word
+
+
 def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
     """From the first value to the last as progress goes from 0 to 1, and no further.
 
@@ -67,9 +70,9 @@ class DeepHasher(Hasher):
     ----------
     n_bits : int, default=64
         Length m of the code, a multiple of 8.
-    target : {"tfidf", "words"}, default="tfidf"
-        What the decoder reconstructs: words weighted by their tf-idf (scaled to sum to the number of
-        different words), or each different word once, as published.
+    target : {"tfidf", "root-tfidf", "words"}, default="tfidf"
+        What the decoder reconstructs: words weighted by their tf-idf or its square root (scaled to sum to
+        the number of different words), or each different word once, as published.
     input_length : float or None, default=16
         Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
         so that their mean square length is this. None leaves rows as they are.
@@ -324,14 +327,12 @@ class DeepHasher(Hasher):
         return np.concatenate([self._network_input(block).astype(np.float32) for block in blocks])
 
     def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-        """How much each word counts; both kinds sum to the number of different words."""
+        """How much each word counts; all kinds sum to the number of different words."""
         target = matrix.copy()
+        target.data = matrix.data ** TARGET_POWERS[self.target]
         lengths = np.diff(matrix.indptr)
-        if self.target == "words":
-            target.data = np.ones_like(matrix.data)
-        else:
-            sums = np.asarray(matrix.sum(axis=1)).ravel()
-            target.data = matrix.data * np.repeat(lengths / sums, lengths)
+        sums = np.asarray(target.sum(axis=1)).ravel()
+        target.data *= np.repeat(lengths / sums, lengths)
         return target
 
     def _bytes_of_model(self) -> int:
@@ -409,7 +410,7 @@ class DeepHasher(Hasher):
             check_integer(name, getattr(self, name), 1, "a positive integer")
         if self.epochs is not None:
             check_integer("epochs", self.epochs, 1, "a positive integer or None")
-        check_choice("target", self.target, ("tfidf", "words"))
+        check_choice("target", self.target, tuple(TARGET_POWERS))
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:
             check_number("input_length", self.input_length, above=0)
