@@ -149,7 +149,8 @@ EXPERIMENTS: dict[str, list[Run]] = {
         "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
     ),
     "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
-    "ingredients": grid("ingredients", WITHOUT, MAIN, [32], range(5))
+    "ingredients": grid("ingredients", [DEFAULT], MAIN, [8, 32, 128], range(5))
+    + grid("ingredients", WITHOUT, MAIN, [32], range(5))
     + grid(
         "ingredients",
         [Settings("one-network", "CorrSH", {"networks": 1})],

@@ -71,8 +71,8 @@ class DeepHasher(Hasher):
     n_bits : int, default=64
         Length m of the code, a multiple of 8.
     target : {"tfidf", "root-tfidf", "words"}, default="tfidf"
-        What the decoder reconstructs: words weighted by their tf-idf or its square root (scaled to sum to
-        the number of different words), or each different word once, as published.
+        What the decoder reconstructs: words weighted by their tf-idf or its square root (scaled to sum
+        to the number of different words), or each different word once, as published.
     input_length : float or None, default=16
         Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
         so that their mean square length is this. None leaves rows as they are.
