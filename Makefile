@@ -7,7 +7,7 @@ PORT ?= 8000
 DEMO := build/demo
 
 .PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser \
-	bench bench-search bench-search-small bench-service screenshots tables experiments-smoke clean
+	bench bench-search bench-search-small bench-full bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
 
@@ -60,6 +60,13 @@ test-kernel: $(READY)
 bench-search: $(READY)
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/search_report.py
+
+# Encoding, training on the CPU and a corpus larger than memory, in full: about an hour. Needs BOLTZHASH_DATA and a quiet machine.
+bench-full: bench-search
+	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/larger_than_memory.py
+	$(BIN)/python benchmarks/report.py
 
 bench-search-small: $(READY)
 	$(BIN)/python benchmarks/search.py --small

@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import time
 from pathlib import Path
+from typing import Any
 
 from boltzhash import CorrSH
 from boltzhash.sampling import parse_memory
@@ -50,13 +52,28 @@ def main() -> None:
         "epochs": options.epochs,
         "seconds_fit": round(fitted),
         "seconds_encode": round(time.perf_counter() - start),
+        "load_average": round(os.getloadavg()[0], 1),
     }
-    for name, value in result.items():
-        print(f"{name:<18} {value}")
+    print(table(result))
     if not options.small:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     assert peak() <= parse_memory(bound), "over the bound"
+
+
+def table(result: dict[str, Any]) -> str:
+    """As Markdown."""
+    fit = f"fit, {result['epochs']} epoch, 64 bits, s"
+    return "\n".join(
+        [
+            f"Load {result['load_average']}.",
+            "",
+            f"| documents | words each | bound, GB | peak, GB | {fit} | encode, s |",
+            "| ---: | ---: | ---: | ---: | ---: | ---: |",
+            f"| {result['documents']:,} | {result['words_a_document']} | {result['bound_gb']:g} | "
+            f"{result['peak_gb']} | {result['seconds_fit']:,} | {result['seconds_encode']:,} |",
+        ]
+    )
 
 
 def peak() -> int:

@@ -152,6 +152,7 @@ def our_steps(
 
 def prepare(hasher: CorrSH, matrix: sparse.csr_matrix) -> tuple[Autoencoder, Documents]:
     """What ``fit`` prepares before its first step."""
+    hasher.feature_scaling_ = None
     inputs = hasher._network_input(matrix).astype(np.float32)
     targets = hasher._decoder_target(matrix).astype(np.float32)
     model = hasher._build(matrix.shape[1], generator_for(0, 0))

@@ -21,7 +21,7 @@ WORDS_AT_MOST = (
     500_000  # different words counted at a time; beyond that the rarer half is forgotten
 )
 
-# What a fit takes at its peak, rounded up from measurements (benchmarks/training.md).
+# What a fit takes at its peak, rounded up from measurements (benchmarks/README.md).
 BYTES_AT_REST = 500_000_000  # Python, NumPy, SciPy, torch, the words counted
 BYTES_A_VALUE = 64
 BYTES_A_DOCUMENT = 1_500
