@@ -14,7 +14,7 @@ from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.addresses import parse_address
-from boltzhash.collection.connected import coded_batch
+from boltzhash.collection.coding import coded_batch
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionBusyError, CollectionError
@@ -148,8 +148,8 @@ def test_an_interrupted_rehash_goes_on(
     url: str, name: str, hasher: LSH, other_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old codes are searched until then, and what changes meanwhile is hashed too."""
-    monkeypatch.setattr("boltzhash.collection.connected.BATCH", 16)
-    monkeypatch.setattr("boltzhash.collection.milvus._COPY", 16)
+    monkeypatch.setattr("boltzhash.collection.verbs.BATCH", 16)
+    monkeypatch.setattr("boltzhash.collection.milvus_rehash._AT_ONCE", 16)
 
     def stop(*_: int) -> None:
         raise InterruptedError
@@ -331,7 +331,7 @@ def test_ties_are_fetched_whole(milvus_lite_url: str, long_hasher: LSH, most: in
         distances = hamming(query[None], codes)[0]
         order = np.argsort(distances, kind="stable")
         collection._store.read(lambda _: None)
-        searcher = collection._store._searcher(query, [], None)
+        searcher = collection._store._searcher(query, [])
         searcher._most = most
         for k in (1, 3, 4, 42, 50, 88, 500):
             hits = searcher.top_k(k)

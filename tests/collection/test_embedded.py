@@ -21,7 +21,7 @@ import pytest
 from scipy import sparse
 
 from boltzhash import LSH, NASH, Hasher
-from boltzhash.collection import Collection, embedded, snapshot
+from boltzhash.collection import Collection, snapshot, verbs
 from boltzhash.collection.codes_file import CODES_FILE
 from boltzhash.collection.database import DATABASE
 from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
@@ -491,7 +491,7 @@ def test_a_closed_collection_says_so(filled: Path) -> None:
 
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "BATCH", 16)
+    monkeypatch.setattr(verbs, "BATCH", 16)
 
 
 @pytest.mark.usefixtures("_small_batches")
