@@ -21,7 +21,7 @@ import pytest
 from scipy import sparse
 
 from boltzhash import LSH, NASH, Hasher
-from boltzhash.collection import Collection, snapshot, verbs
+from boltzhash.collection import Collection, rehashing, snapshot, verbs
 from boltzhash.collection.codes_file import CODES_FILE
 from boltzhash.collection.database import DATABASE
 from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
@@ -372,6 +372,59 @@ def test_a_read_only_collection_can_be_searched_and_not_written(long_hasher: LSH
         assert (path / DATABASE).read_bytes() == before
 
 
+READ_TWICE = """
+import os, sys
+from boltzhash.collection import Collection
+if os.geteuid() == 0:
+    os.setuid(65534)
+with Collection.open(sys.argv[1]) as collection:
+    print(len(collection), collection.search("ship sail", 3).ids, flush=True)
+    for _ in sys.stdin:
+        print(len(collection), collection.search("ship sail", 3).ids, flush=True)
+"""
+
+
+def test_who_cannot_lock_still_sees_what_others_write(long_hasher: LSH) -> None:
+    """A reader without permission to write, of a file that others write meanwhile and afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "collection"
+        Collection.create(path, long_hasher).close()
+        chmod_all(path, 0o555, 0o444)
+        with subprocess.Popen(
+            [sys.executable, "-c", READ_TWICE, str(path)],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        ) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            seen, expected = [reader.stdout.readline()], ["0 []\n"]
+            chmod_all(path, 0o755, 0o644)
+            for n in (6, 12):
+                with Collection.open(path) as collection:
+                    collection.add(documents(6, start=n - 6))
+                    expected += 2 * [f"{n} {collection.search('ship sail', 3).ids}\n"]
+                    seen.append(asked(reader))  # the writer has the file open
+                seen.append(asked(reader))  # all is in the file
+            reader.stdin.close()
+        assert seen == expected
+
+
+def asked(reader: subprocess.Popen[str]) -> str:
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    reader.stdin.write("again\n")
+    reader.stdin.flush()
+    return reader.stdout.readline()
+
+
+def chmod_all(path: Path, of_folders: int, of_files: int) -> None:
+    for item in [path, *path.rglob("*")]:
+        item.chmod(of_folders if item.is_dir() else of_files)
+
+
 # One writer, many readers
 
 
@@ -574,6 +627,30 @@ def test_another_rehash_takes_over(filled: Path, other_hasher: LSH, hasher: LSH)
         one.rehash(other_hasher)
         names = {path.name for path in (filled / "models").iterdir()}
         assert names == {h.fingerprint()[:16] for h in (hasher, other_hasher)}
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
+    filled: Path, tmp_path: Path, other_hasher: LSH, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The models that the database names are there whenever it dies."""
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    with Collection.open(filled) as collection:
+        with pytest.raises(Stop):
+            collection.rehash(other_hasher, on_batch=stop)
+        for step in ("save_model", "remove_models_but"):
+            with monkeypatch.context() as patch, pytest.raises(Stop):
+                patch.setattr(rehashing, step, stop)
+                collection.rehash(hasher)
+            collection.backup(tmp_path / step)
+            Collection.open(tmp_path / step).close()
+        collection.rehash(other_hasher)
+    with Collection.open(filled) as collection:
+        assert collection.hasher.fingerprint() == other_hasher.fingerprint()
+        collection.check()
 
 
 @pytest.mark.usefixtures("_small_batches")
