@@ -83,6 +83,14 @@ def test_an_address_shows_no_credentials(scheme: str) -> None:
     assert "hunter2" not in told
 
 
+def test_secrets_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with an @ behind the password, where the URL could be read in two ways."""
+    monkeypatch.setenv("PGPASSWORD", "of-the-environment")
+    url = "postgresql://ann:hunter2@host/db?options=a@b&sslpassword=swordfish"
+    told = parse_address(url).without_secrets("hunter2 swordfish of-the-environment host")
+    assert told == "*** *** *** host"
+
+
 @pytest.mark.parametrize("url", ["", "library", "mysql://host/db", "http://host"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"url must begin with postgresql:// or milvus://"):
@@ -134,6 +142,7 @@ def test_other_clients_see_what_was_written(
         assert one.get(3) == other.get(3) == Document(3, "oven", {})
         generation = other.stats()["generation"]
         one.rehash(other_hasher)
+        assert other.stats()["model"] == other_hasher.fingerprint()
         assert other.search("oven", 1).ids == [3]
         other.add([{"id": "new", "text": "oven"}])
         assert one.search("oven", 2).ids == [3, "new"]
@@ -204,19 +213,20 @@ def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("server", ["postgres_url", "milvus_url"])
+@pytest.mark.parametrize(("server", "n_queries"), [("postgres_url", 200), ("milvus_url", 25)])
 def test_approximate_search_states_its_recall(
-    request: pytest.FixtureRequest, server: str, name: str, long_hasher: LSH
+    request: pytest.FixtureRequest, server: str, n_queries: int, name: str, long_hasher: LSH
 ) -> None:
+    """With 200 queries of its own; a server that answers in ticks is given fewer."""
     given, url = documents(2000), request.getfixturevalue(server)
+    queries = held_out_queries(Document(d["id"], d["text"]) for d in given)[:n_queries]
     with Collection.connect(url, name, long_hasher, create=True) as collection:
         collection.add(given)
         with pytest.raises(ValueError, match="has no approximate index"):
             collection.search("star", approximate=True)
-        about = collection.build_approximate()
+        about = collection.build_approximate(None if n_queries == 200 else queries)
         assert collection.stats()["approximate"] == about
-        assert (about["k"], about["queries"]) == (10, 200)
-        queries = held_out_queries(Document(d["id"], d["text"]) for d in given)
+        assert (about["k"], about["queries"]) == (10, n_queries)
         assert about["recall"] == pytest.approx(recall(collection, queries, 10), abs=1e-4)
         exact = collection.search(queries[0], 50)
         codes = long_hasher.transform([d["text"] for d in given])
@@ -225,6 +235,9 @@ def test_approximate_search_states_its_recall(
         near = collection.search(queries[0], 5, where={"even": True}, approximate=True)
         assert all(id_ % 2 == 0 for id_ in near.ids)
         assert len(near) == 5
+        if server == "milvus_url":
+            with pytest.raises(ValueError, match="finds up to 16384, got k=16385"):
+                collection.search(queries[0], 16_385, approximate=True)
     with Collection.connect(url, name) as collection:
         assert collection.stats()["approximate"] == about
 
@@ -315,7 +328,85 @@ def test_a_damaged_model_is_refused(postgres_url: str, name: str, hasher: LSH) -
         Collection.connect(postgres_url, name)
 
 
+@pytest.mark.engines
+def test_a_check_is_of_one_generation(
+    postgres_url: str, name: str, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others write meanwhile is no damage."""
+    with (
+        Collection.connect(postgres_url, name, hasher, create=True) as one,
+        Collection.connect(postgres_url, name) as other,
+    ):
+        one.add(documents(3))
+        count = one._store.count
+
+        def count_late() -> int:
+            other.upsert([{"id": 0, "text": "bread butter oven"}, {"id": 9, "text": "star"}])
+            return count()
+
+        monkeypatch.setattr(one._store, "count", count_late)
+        one.check()
+        assert len(one) == 4
+
+
 # Milvus
+
+
+def stop(*_: Any, **__: Any) -> None:
+    raise InterruptedError
+
+
+@pytest.mark.engines
+def test_exact_search_stays_exact_whatever_becomes_of_an_index(
+    milvus_url: str, name: str, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client dies while it exchanges the index; another before it has measured the new one."""
+    given = documents(1000)
+    codes = long_hasher.transform([document["text"] for document in given])
+    query = long_hasher.transform(["star moon"])
+    nearest = np.argsort(hamming(query, codes)[0], kind="stable")[:100].tolist()
+    with Collection.connect(milvus_url, name, long_hasher, create=True) as collection:
+        collection.add(given)
+        monkeypatch.setattr(collection._store._milvus._client, "create_index", stop)
+        with pytest.raises(InterruptedError):
+            collection.build_approximate(["star moon"])
+    with Collection.connect(milvus_url, name) as collection:
+        with pytest.raises(CollectionError, match="not loaded"):
+            collection.search("star moon")
+        collection.delete(["nobody"])  # the next one who writes mends it
+        assert collection.search("star moon", 100).ids == nearest
+        monkeypatch.setattr("boltzhash.collection.connected.measured_recall", stop)
+        with pytest.raises(InterruptedError):
+            collection.build_approximate(["star moon"])
+        assert collection.search("star moon", 100).ids == nearest
+        assert collection.stats()["approximate"] is None
+        with pytest.raises(ValueError, match="has no approximate index"):
+            collection.search("star moon", approximate=True)
+
+
+@pytest.mark.engines
+def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
+    milvus_lite_url: str,
+    name: str,
+    hasher: LSH,
+    other_hasher: LSH,
+    long_hasher: LSH,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add(documents(20))
+        with pytest.raises(InterruptedError):
+            collection.rehash(other_hasher, on_batch=stop)
+        with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+            patch.setattr(collection._store._milvus, "make_documents_table", stop)
+            collection.rehash(long_hasher)
+        collection.delete([3])  # from the table of the earlier one too
+        collection.rehash(long_hasher)
+        collection.check()
+        tables = collection._store._milvus.tables_numbered(f"{name}_documents_")
+        assert tables == [collection._store._states.newest().table]
+    with Collection.connect(milvus_lite_url, name) as collection:
+        assert collection.hasher.fingerprint() == long_hasher.fingerprint()
 
 
 @pytest.mark.engines
