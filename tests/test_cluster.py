@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -140,7 +141,8 @@ def kill_workers_at_work(folder: Path, n: int, thread: threading.Thread) -> list
         for path in folder.glob("*.npz.*"):  # what a worker has not finished yet
             pid = int(path.name.rpartition(".")[2])
             if pid not in killed:
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # Ray has ended it itself
+                    os.kill(pid, signal.SIGKILL)
                 if path.exists():  # it did not finish in the last moment
                     killed.append(pid)
                 break

@@ -103,6 +103,15 @@ def test_names_are_plain(name: str, hasher: LSH) -> None:
         Collection.connect("postgresql://127.0.0.1:1/db", name, hasher, create=True)
 
 
+@pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), "10", None])
+def test_waits_are_numbers(wait: Any, hasher: LSH, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="wait must be a number of at least 0 and at most 86400"):
+        Collection.connect("postgresql://127.0.0.1:1/db", wait=wait)
+    with pytest.raises(ValueError, match="wait must be a number"):
+        Collection.create(tmp_path / "collection", hasher, wait=wait)
+    assert not (tmp_path / "collection").exists()
+
+
 # Making and opening
 
 
@@ -273,14 +282,15 @@ def test_exact_search_does_not_use_the_index(
 
 
 @pytest.mark.engines
-def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH) -> None:
+@pytest.mark.parametrize("wait", [0, 0.2])
+def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: float) -> None:
     with (
         Collection.connect(postgres_url, name, hasher, create=True) as one,
-        Collection.connect(postgres_url, name, wait=0.2) as other,
+        Collection.connect(postgres_url, name, wait=wait) as other,
     ):
 
         def write_meanwhile(_: Any) -> None:
-            with pytest.raises(CollectionBusyError, match=r"has been writing for 0\.2 s"):
+            with pytest.raises(CollectionBusyError, match=f"has been writing for {wait} s"):
                 other.add(documents(3))
 
         one._store.write(write_meanwhile)

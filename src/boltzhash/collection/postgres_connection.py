@@ -34,11 +34,19 @@ class PostgresConnection:
         """A new connection of psycopg."""
         with self.plain_errors():
             connection = self._psycopg.connect(self._address.url, autocommit=True)
-            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}".encode())
-            row = connection.execute(_PLACE_OF_VECTOR).fetchone()
-            beside = f', "{row[0]}"' if row is not None else ""
-            connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
         return connection
+
+    def _prepare(self, connection: Any) -> None:
+        milliseconds = max(1, round(1000 * self._wait))  # 0 would be for ever
+        connection.execute(f"SET lock_timeout = {milliseconds}".encode())
+        row = connection.execute(_PLACE_OF_VECTOR).fetchone()
+        beside = f', "{row[0]}"' if row is not None else ""
+        connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
 
     def connect_anew(self) -> None:
         self.psycopg.close()
