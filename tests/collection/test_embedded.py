@@ -23,7 +23,7 @@ from scipy import sparse
 from boltzhash import LSH, NASH, Hasher
 from boltzhash.collection import Collection, rehashing, snapshot, verbs
 from boltzhash.collection.codes_file import CODES_FILE
-from boltzhash.collection.database import DATABASE
+from boltzhash.collection.database import DATABASE, Database
 from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
 
 TEXTS = [
@@ -410,6 +410,21 @@ def test_who_cannot_lock_still_sees_what_others_write(long_hasher: LSH) -> None:
                 seen.append(asked(reader))  # all is in the file
             reader.stdin.close()
         assert seen == expected
+
+
+def test_who_cannot_lock_is_not_given_half_of_a_write(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Collection.open(filled) as writer:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with contextlib.closing(Database(filled, wait=1)) as reader:
+            with (
+                pytest.raises(CollectionBusyError, match="was written while it was read"),
+                reader.reading(),
+            ):
+                writer.delete([1])
+            with reader.reading() as state:
+                assert state.n_documents == 99
 
 
 def asked(reader: subprocess.Popen[str]) -> str:

@@ -76,12 +76,17 @@ class Database:
             self._open()  # now perhaps with the lock of the one that writes
         try:
             yield
-        finally:
-            if self._rest is not None and self._at_rest() != self._rest:
-                raise CollectionBusyError(
-                    f"{self.path.parent} was written while it was read, by a process that may not "
-                    "write to it and so cannot lock it. Try again"
-                )
+        except (sqlite3.Error, CollectionError):
+            self._refuse_torn()  # then it may be no damage
+            raise
+        self._refuse_torn()
+
+    def _refuse_torn(self) -> None:
+        if self._rest is not None and self._at_rest() != self._rest:
+            raise CollectionBusyError(
+                f"{self.path.parent} was written while it was read by a process that may not write to "
+                "it, and so cannot lock it. Try again"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[State]:

@@ -2,8 +2,8 @@
 
 Milvus has no transactions. So a write first puts rows of the coming generation into the documents,
 which nobody looks at, then adds one row here that makes them count and names those that no longer do,
-and only then deletes these. Whoever dies in between leaves rows that do not count, and the next writer
-removes them.
+and only then deletes these. Whoever dies in between leaves rows that do not count, or a table without an
+index, and the next writer mends it.
 """
 
 from __future__ import annotations
