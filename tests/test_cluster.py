@@ -42,9 +42,20 @@ def ray() -> Iterator[Any]:
         ray = pytest.importorskip("ray", reason="ray is not installed: `make test-engines`")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
+        _start(ray)
     yield ray
     ray.shutdown()
+
+
+def _start(ray: Any, attempts: int = 3) -> None:
+    """Ray gives itself half a minute to start, which a busy machine may not keep."""
+    try:
+        ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
+    except Exception:
+        ray.shutdown()
+        if attempts == 1:
+            raise
+        _start(ray, attempts - 1)
 
 
 @pytest.fixture(scope="module")

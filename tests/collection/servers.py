@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 import urllib.request
@@ -51,11 +52,24 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 def postgres_server(pgserver: Any) -> Iterator[str]:
     """The URL of a PostgreSQL server with pgvector, which listens on a socket in a folder."""
     with temporary_folder("boltzhash-postgres-") as folder:
-        server = pgserver.get_server(folder / "data", cleanup_mode="delete")
+        server = pgserver.get_server(folder / "data", cleanup_mode="delete", start=False)
         try:
+            _start_patiently(server)
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+def _start_patiently(server: Any) -> None:
+    """It gives itself ten seconds; on a busy machine it is found running when asked again."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            server.start()
+            return
+        except (subprocess.SubprocessError, AssertionError):
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(5)
 
 
 @contextmanager
