@@ -15,6 +15,7 @@ from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.addresses import parse_address
 from boltzhash.collection.coding import coded_batch
+from boltzhash.collection.milvus_state import StateTable
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionBusyError, CollectionError
@@ -417,6 +418,24 @@ def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
         assert tables == [collection._store._states.newest().table]
     with Collection.connect(milvus_lite_url, name) as collection:
         assert collection.hasher.fingerprint() == long_hasher.fingerprint()
+
+
+@pytest.mark.engines
+def test_what_was_half_made_can_be_made_again(
+    milvus_lite_url: str,
+    name: str,
+    hasher: LSH,
+    other_hasher: LSH,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr(StateTable, "append", stop)
+        Collection.connect(milvus_lite_url, name, hasher, create=True)
+    with pytest.raises(CollectionError, match="there is no such collection"):
+        Collection.connect(milvus_lite_url, name)
+    with Collection.connect(milvus_lite_url, name, other_hasher, create=True) as collection:
+        collection.add(documents(3))
+        collection.check()
 
 
 @pytest.mark.engines

@@ -64,6 +64,7 @@ class MilvusStore:
                 f"{self.shown} is there already: connect without create, or drop it first"
             )
         table = f"{self._name}_documents_0"
+        self._milvus.drop_table(table)  # of a client that died while it made one
         self._milvus.make_documents_table(table, hasher.n_bits)
         first = MilvusState(0, 0, 0, hasher.fingerprint(), hasher.n_bits, table, [], 0)
         self._states.create(first, hasher)

@@ -103,8 +103,10 @@ class Milvus:
         return index
 
     def drop_table(self, table: str) -> None:
+        """If there is one."""
         with self.plain_errors():
-            self._client.drop_collection(table)
+            if self._client.has_collection(table):
+                self._client.drop_collection(table)
 
     def build_ivf(self, table: str, n_lists: int) -> None:
         """Put another index in the place of the flat one, and wait until it is complete."""

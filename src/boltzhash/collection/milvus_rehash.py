@@ -47,8 +47,7 @@ class Rehash:
             return True
         generations.states.save_model(self._hasher)
         table = f"{self._name}_documents_{generations.after.generation}"
-        if self._milvus.has_table(table):  # of one that died before it was noted
-            self._milvus.drop_table(table)
+        self._milvus.drop_table(table)  # of one that died before it was noted
         self._milvus.make_documents_table(table, self._hasher.n_bits)
         following = NextTable(fingerprint, self._hasher.n_bits, table, 0)
         generations.after = generations.after._replace(next=following)

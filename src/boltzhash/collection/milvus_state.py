@@ -75,9 +75,14 @@ class StateTable:
         self.last: MilvusState | None = None  # the newest that was seen
 
     def exists(self) -> bool:
-        return self._milvus.has_table(self._table)
+        """Whether there is a collection: the first generation is the last that is made of it."""
+        if not self._milvus.has_table(self._table):
+            return False
+        self._milvus.make_ready(self._table)
+        return bool(self._milvus.query(self._table, "number >= 0", ["number"]))
 
     def create(self, first: MilvusState, hasher: Hasher) -> None:
+        self._milvus.drop_table(self._table)  # of a client that died while it made one
         self._milvus.make_state_table(self._table)
         self.save_model(hasher)
         self.append(first)
