@@ -25,6 +25,7 @@ import numpy as np
 
 from boltzhash import ITQ
 from boltzhash.collection import Collection
+from boltzhash.search.compiled import kernel_name
 from boltzhash.version import __version__
 
 N_WORDS = 30_000
@@ -67,12 +68,12 @@ def measure(path: Path, n: int, n_bits: int) -> dict[str, Any]:
         collection.add(_counted(made_up(n, seed=2), n))
         added = time.perf_counter() - start
         making = _seconds(lambda: sum(1 for _ in made_up(min(n, 50_000), seed=2)))
-        stats = collection.stats()
     queries = [document["text"] for document in made_up(QUERIES, seed=3)]
     opening, first = _in_a_new_process(path, queries[0])
     (path / "codes.map").unlink(missing_ok=True)
     opening_without_map, first_without_map = _in_a_new_process(path, queries[0])
     with Collection.open(path) as collection:
+        stats = collection.stats()  # with all codes in codes.map, which was made anew
         searches = _searches(collection, queries)
         one_added = _times(
             lambda i: collection.add([{"id": f"new-{i}", "text": queries[i]}]), min(100, QUERIES)
@@ -96,6 +97,7 @@ def measure(path: Path, n: int, n_bits: int) -> dict[str, Any]:
         "peak memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "load average of the last minutes": [round(load, 1) for load in os.getloadavg()],
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "kernel": kernel_name(),
         "boltzhash": __version__,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -41,9 +42,20 @@ def ray() -> Iterator[Any]:
         ray = pytest.importorskip("ray", reason="ray is not installed: `make test-engines`")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
+        _start(ray)
     yield ray
     ray.shutdown()
+
+
+def _start(ray: Any, attempts: int = 3) -> None:
+    """Ray gives itself half a minute to start, which a busy machine may not keep."""
+    try:
+        ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
+    except Exception:
+        ray.shutdown()
+        if attempts == 1:
+            raise
+        _start(ray, attempts - 1)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +152,8 @@ def kill_workers_at_work(folder: Path, n: int, thread: threading.Thread) -> list
         for path in folder.glob("*.npz.*"):  # what a worker has not finished yet
             pid = int(path.name.rpartition(".")[2])
             if pid not in killed:
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # Ray has ended it itself
+                    os.kill(pid, signal.SIGKILL)
                 if path.exists():  # it did not finish in the last moment
                     killed.append(pid)
                 break

@@ -20,6 +20,13 @@ Companions = Callable[[np.random.Generator], list[RowNumbers]]
 DENSE_SHARE = 0.1  # of a GPU's free memory that a matrix may take when it is kept dense
 
 
+class Share(NamedTuple):
+    """The part of a minibatch that one of several processes has."""
+
+    of_whole: float  # how many documents it has, over those of the minibatch
+    gathered: Callable[[Tensor], Tensor]  # rows of all processes; one's own pass gradients on
+
+
 class Batch(NamedTuple):
     """What one step sees: the documents, what the decoder should say of them, where we are."""
 
@@ -29,6 +36,7 @@ class Batch(NamedTuple):
     generator: torch.Generator
     companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
     neighbour: Rows | None = None  # the inputs of one near document of each
+    share: Share | None = None  # None where the documents are the whole minibatch
 
 
 class Terms(NamedTuple):

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.collection.coding import Coded
 from boltzhash.collection.documents import checked_documents
 from boltzhash.collection.model_files import ModelFile, model_from_files, model_to_files
-from boltzhash.collection.writes import Coded
 from boltzhash.corpus import CorpusError
 from boltzhash.errors import needs_extra
 from boltzhash.hashers import Hasher

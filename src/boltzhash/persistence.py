@@ -47,7 +47,7 @@ def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
     try:  # named before it is made: Ctrl-C in between must leave no rubbish
         fresh.mkdir()
         yield fresh
-        for path in [*fresh.iterdir(), fresh]:
+        for path in [*fresh.rglob("*"), fresh]:
             _flush_to_disk(path)
         _put_in_place(fresh, target)
         _flush_to_disk(target.parent)

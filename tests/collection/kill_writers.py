@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from boltzhash import LSH
-from boltzhash.collection import Collection, embedded, snapshot
+from boltzhash.collection import Collection, snapshot, verbs
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
 MOST_MESSAGES = 12  # a child lives for some of them, however slow the machine is,
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    embedded.BATCH = 16  # so that a rehash takes many transactions
+    verbs.BATCH = 16  # so that a rehash takes many transactions
     snapshot._MANY = 20  # so that codes.map is made anew all the time
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps(kill_often(Path(folder) / "collection", options.kills, options.seed)))
@@ -47,7 +47,7 @@ def main() -> None:
 
 def kill_often(path: Path, n_kills: int, seed: int) -> dict[str, int]:
     """How often what was under way when the writer was killed."""
-    hashers = [LSH(32, random_state=i).fit(WORDS) for i in range(2)]
+    hashers = [LSH(32, random_state=i).fit(WORDS) for i in range(3)]
     Collection.create(path, hashers[0]).close()
     rng = random.Random(seed)
     expected: Documents = {}

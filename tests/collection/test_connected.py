@@ -14,7 +14,8 @@ from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.addresses import parse_address
-from boltzhash.collection.connected import coded_batch
+from boltzhash.collection.coding import coded_batch
+from boltzhash.collection.milvus_state import StateTable
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionBusyError, CollectionError
@@ -83,6 +84,14 @@ def test_an_address_shows_no_credentials(scheme: str) -> None:
     assert "hunter2" not in told
 
 
+def test_secrets_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with an @ behind the password, where the URL could be read in two ways."""
+    monkeypatch.setenv("PGPASSWORD", "of-the-environment")
+    url = "postgresql://ann:hunter2@host/db?options=a@b&sslpassword=swordfish"
+    told = parse_address(url).without_secrets("hunter2 swordfish of-the-environment host")
+    assert told == "*** *** *** host"
+
+
 @pytest.mark.parametrize("url", ["", "library", "mysql://host/db", "http://host"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"url must begin with postgresql:// or milvus://"):
@@ -93,6 +102,15 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 def test_names_are_plain(name: str, hasher: LSH) -> None:
     with pytest.raises(ValueError, match="name must be 1 to 40 of a-z"):
         Collection.connect("postgresql://127.0.0.1:1/db", name, hasher, create=True)
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), "10", None])
+def test_waits_are_numbers(wait: Any, hasher: LSH, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="wait must be a number of at least 0 and at most 86400"):
+        Collection.connect("postgresql://127.0.0.1:1/db", wait=wait)
+    with pytest.raises(ValueError, match="wait must be a number"):
+        Collection.create(tmp_path / "collection", hasher, wait=wait)
+    assert not (tmp_path / "collection").exists()
 
 
 # Making and opening
@@ -134,6 +152,7 @@ def test_other_clients_see_what_was_written(
         assert one.get(3) == other.get(3) == Document(3, "oven", {})
         generation = other.stats()["generation"]
         one.rehash(other_hasher)
+        assert other.stats()["model"] == other_hasher.fingerprint()
         assert other.search("oven", 1).ids == [3]
         other.add([{"id": "new", "text": "oven"}])
         assert one.search("oven", 2).ids == [3, "new"]
@@ -148,8 +167,8 @@ def test_an_interrupted_rehash_goes_on(
     url: str, name: str, hasher: LSH, other_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old codes are searched until then, and what changes meanwhile is hashed too."""
-    monkeypatch.setattr("boltzhash.collection.connected.BATCH", 16)
-    monkeypatch.setattr("boltzhash.collection.milvus._COPY", 16)
+    monkeypatch.setattr("boltzhash.collection.verbs.BATCH", 16)
+    monkeypatch.setattr("boltzhash.collection.milvus_rehash._AT_ONCE", 16)
 
     def stop(*_: int) -> None:
         raise InterruptedError
@@ -204,19 +223,20 @@ def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("server", ["postgres_url", "milvus_url"])
+@pytest.mark.parametrize(("server", "n_queries"), [("postgres_url", 200), ("milvus_url", 25)])
 def test_approximate_search_states_its_recall(
-    request: pytest.FixtureRequest, server: str, name: str, long_hasher: LSH
+    request: pytest.FixtureRequest, server: str, n_queries: int, name: str, long_hasher: LSH
 ) -> None:
+    """With 200 queries of its own; a server that answers in ticks is given fewer."""
     given, url = documents(2000), request.getfixturevalue(server)
+    queries = held_out_queries(Document(d["id"], d["text"]) for d in given)[:n_queries]
     with Collection.connect(url, name, long_hasher, create=True) as collection:
         collection.add(given)
         with pytest.raises(ValueError, match="has no approximate index"):
             collection.search("star", approximate=True)
-        about = collection.build_approximate()
+        about = collection.build_approximate(None if n_queries == 200 else queries)
         assert collection.stats()["approximate"] == about
-        assert (about["k"], about["queries"]) == (10, 200)
-        queries = held_out_queries(Document(d["id"], d["text"]) for d in given)
+        assert (about["k"], about["queries"]) == (10, n_queries)
         assert about["recall"] == pytest.approx(recall(collection, queries, 10), abs=1e-4)
         exact = collection.search(queries[0], 50)
         codes = long_hasher.transform([d["text"] for d in given])
@@ -225,6 +245,9 @@ def test_approximate_search_states_its_recall(
         near = collection.search(queries[0], 5, where={"even": True}, approximate=True)
         assert all(id_ % 2 == 0 for id_ in near.ids)
         assert len(near) == 5
+        if server == "milvus_url":
+            with pytest.raises(ValueError, match="finds up to 16384, got k=16385"):
+                collection.search(queries[0], 16_385, approximate=True)
     with Collection.connect(url, name) as collection:
         assert collection.stats()["approximate"] == about
 
@@ -260,14 +283,15 @@ def test_exact_search_does_not_use_the_index(
 
 
 @pytest.mark.engines
-def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH) -> None:
+@pytest.mark.parametrize("wait", [0, 0.2])
+def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: float) -> None:
     with (
         Collection.connect(postgres_url, name, hasher, create=True) as one,
-        Collection.connect(postgres_url, name, wait=0.2) as other,
+        Collection.connect(postgres_url, name, wait=wait) as other,
     ):
 
         def write_meanwhile(_: Any) -> None:
-            with pytest.raises(CollectionBusyError, match=r"has been writing for 0\.2 s"):
+            with pytest.raises(CollectionBusyError, match=f"has been writing for {wait} s"):
                 other.add(documents(3))
 
         one._store.write(write_meanwhile)
@@ -315,7 +339,103 @@ def test_a_damaged_model_is_refused(postgres_url: str, name: str, hasher: LSH) -
         Collection.connect(postgres_url, name)
 
 
+@pytest.mark.engines
+def test_a_check_is_of_one_generation(
+    postgres_url: str, name: str, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others write meanwhile is no damage."""
+    with (
+        Collection.connect(postgres_url, name, hasher, create=True) as one,
+        Collection.connect(postgres_url, name) as other,
+    ):
+        one.add(documents(3))
+        count = one._store.count
+
+        def count_late() -> int:
+            other.upsert([{"id": 0, "text": "bread butter oven"}, {"id": 9, "text": "star"}])
+            return count()
+
+        monkeypatch.setattr(one._store, "count", count_late)
+        one.check()
+        assert len(one) == 4
+
+
 # Milvus
+
+
+def stop(*_: Any, **__: Any) -> None:
+    raise InterruptedError
+
+
+@pytest.mark.engines
+def test_exact_search_stays_exact_whatever_becomes_of_an_index(
+    milvus_url: str, name: str, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client dies while it exchanges the index; another before it has measured the new one."""
+    given = documents(1000)
+    codes = long_hasher.transform([document["text"] for document in given])
+    query = long_hasher.transform(["star moon"])
+    nearest = np.argsort(hamming(query, codes)[0], kind="stable")[:100].tolist()
+    with Collection.connect(milvus_url, name, long_hasher, create=True) as collection:
+        collection.add(given)
+        monkeypatch.setattr(collection._store._milvus._client, "create_index", stop)
+        with pytest.raises(InterruptedError):
+            collection.build_approximate(["star moon"])
+    with Collection.connect(milvus_url, name) as collection:
+        with pytest.raises(CollectionError, match="not loaded"):
+            collection.search("star moon")
+        collection.delete(["nobody"])  # the next one who writes mends it
+        assert collection.search("star moon", 100).ids == nearest
+        monkeypatch.setattr("boltzhash.collection.connected.measured_recall", stop)
+        with pytest.raises(InterruptedError):
+            collection.build_approximate(["star moon"])
+        assert collection.search("star moon", 100).ids == nearest
+        assert collection.stats()["approximate"] is None
+        with pytest.raises(ValueError, match="has no approximate index"):
+            collection.search("star moon", approximate=True)
+
+
+@pytest.mark.engines
+def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
+    milvus_lite_url: str,
+    name: str,
+    hasher: LSH,
+    other_hasher: LSH,
+    long_hasher: LSH,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+        collection.add(documents(20))
+        with pytest.raises(InterruptedError):
+            collection.rehash(other_hasher, on_batch=stop)
+        with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+            patch.setattr(collection._store._milvus, "make_documents_table", stop)
+            collection.rehash(long_hasher)
+        collection.delete([3])  # from the table of the earlier one too
+        collection.rehash(long_hasher)
+        collection.check()
+        tables = collection._store._milvus.tables_numbered(f"{name}_documents_")
+        assert tables == [collection._store._states.newest().table]
+    with Collection.connect(milvus_lite_url, name) as collection:
+        assert collection.hasher.fingerprint() == long_hasher.fingerprint()
+
+
+@pytest.mark.engines
+def test_what_was_half_made_can_be_made_again(
+    milvus_lite_url: str,
+    name: str,
+    hasher: LSH,
+    other_hasher: LSH,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr(StateTable, "append", stop)
+        Collection.connect(milvus_lite_url, name, hasher, create=True)
+    with pytest.raises(CollectionError, match="there is no such collection"):
+        Collection.connect(milvus_lite_url, name)
+    with Collection.connect(milvus_lite_url, name, other_hasher, create=True) as collection:
+        collection.add(documents(3))
+        collection.check()
 
 
 @pytest.mark.engines
@@ -331,7 +451,7 @@ def test_ties_are_fetched_whole(milvus_lite_url: str, long_hasher: LSH, most: in
         distances = hamming(query[None], codes)[0]
         order = np.argsort(distances, kind="stable")
         collection._store.read(lambda _: None)
-        searcher = collection._store._searcher(query, [], None)
+        searcher = collection._store._searcher(query, [])
         searcher._most = most
         for k in (1, 3, 4, 42, 50, 88, 500):
             hits = searcher.top_k(k)

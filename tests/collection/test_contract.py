@@ -458,6 +458,9 @@ def test_arguments_are_checked(engine: Any, hasher: Hasher) -> None:
         collection.search("star", 0)
     with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):
         collection.within("star", -1)
+    for rerank in (-1, 2.5, "all", None):
+        with pytest.raises(ValueError, match="rerank must be True, False or how many to rerank"):
+            collection.search("star", rerank=rerank)
     with pytest.raises(ValueError, match="rerank compares words"):
         collection.search(hasher.transform(["star"])[0], rerank=True)
     with pytest.raises(TypeError, match="ids must be a list of ids, got 'abc'"):

@@ -21,9 +21,9 @@ import pytest
 from scipy import sparse
 
 from boltzhash import LSH, NASH, Hasher
-from boltzhash.collection import Collection, embedded, snapshot
+from boltzhash.collection import Collection, rehashing, snapshot, verbs
 from boltzhash.collection.codes_file import CODES_FILE
-from boltzhash.collection.database import DATABASE
+from boltzhash.collection.database import DATABASE, Database
 from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
 
 TEXTS = [
@@ -372,6 +372,74 @@ def test_a_read_only_collection_can_be_searched_and_not_written(long_hasher: LSH
         assert (path / DATABASE).read_bytes() == before
 
 
+READ_TWICE = """
+import os, sys
+from boltzhash.collection import Collection
+if os.geteuid() == 0:
+    os.setuid(65534)
+with Collection.open(sys.argv[1]) as collection:
+    print(len(collection), collection.search("ship sail", 3).ids, flush=True)
+    for _ in sys.stdin:
+        print(len(collection), collection.search("ship sail", 3).ids, flush=True)
+"""
+
+
+def test_who_cannot_lock_still_sees_what_others_write(long_hasher: LSH) -> None:
+    """A reader without permission to write, of a file that others write meanwhile and afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "collection"
+        Collection.create(path, long_hasher).close()
+        chmod_all(path, 0o555, 0o444)
+        with subprocess.Popen(
+            [sys.executable, "-c", READ_TWICE, str(path)],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        ) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            seen, expected = [reader.stdout.readline()], ["0 []\n"]
+            chmod_all(path, 0o755, 0o644)
+            for n in (6, 12):
+                with Collection.open(path) as collection:
+                    collection.add(documents(6, start=n - 6))
+                    expected += 2 * [f"{n} {collection.search('ship sail', 3).ids}\n"]
+                    seen.append(asked(reader))  # the writer has the file open
+                seen.append(asked(reader))  # all is in the file
+            reader.stdin.close()
+        assert seen == expected
+
+
+def test_who_cannot_lock_is_not_given_half_of_a_write(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Collection.open(filled) as writer:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with contextlib.closing(Database(filled, wait=1)) as reader:
+            with (
+                pytest.raises(CollectionBusyError, match="was written while it was read"),
+                reader.reading(),
+            ):
+                writer.delete([1])
+            with reader.reading() as state:
+                assert state.n_documents == 99
+
+
+def asked(reader: subprocess.Popen[str]) -> str:
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    reader.stdin.write("again\n")
+    reader.stdin.flush()
+    return reader.stdout.readline()
+
+
+def chmod_all(path: Path, of_folders: int, of_files: int) -> None:
+    for item in [path, *path.rglob("*")]:
+        item.chmod(of_folders if item.is_dir() else of_files)
+
+
 # One writer, many readers
 
 
@@ -491,7 +559,7 @@ def test_a_closed_collection_says_so(filled: Path) -> None:
 
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "BATCH", 16)
+    monkeypatch.setattr(verbs, "BATCH", 16)
 
 
 @pytest.mark.usefixtures("_small_batches")
@@ -574,6 +642,30 @@ def test_another_rehash_takes_over(filled: Path, other_hasher: LSH, hasher: LSH)
         one.rehash(other_hasher)
         names = {path.name for path in (filled / "models").iterdir()}
         assert names == {h.fingerprint()[:16] for h in (hasher, other_hasher)}
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
+    filled: Path, tmp_path: Path, other_hasher: LSH, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The models that the database names are there whenever it dies."""
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    with Collection.open(filled) as collection:
+        with pytest.raises(Stop):
+            collection.rehash(other_hasher, on_batch=stop)
+        for step in ("save_model", "remove_models_but"):
+            with monkeypatch.context() as patch, pytest.raises(Stop):
+                patch.setattr(rehashing, step, stop)
+                collection.rehash(hasher)
+            collection.backup(tmp_path / step)
+            Collection.open(tmp_path / step).close()
+        collection.rehash(other_hasher)
+    with Collection.open(filled) as collection:
+        assert collection.hasher.fingerprint() == other_hasher.fingerprint()
+        collection.check()
 
 
 @pytest.mark.usefixtures("_small_batches")

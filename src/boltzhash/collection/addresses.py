@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SECRET_PARAMETERS = ("password", "token", "sslpassword", "passfile")
+_SECRET_VARIABLES = ("PGPASSWORD", "MILVUS_TOKEN")
 
 
 class Address(NamedTuple):
@@ -40,13 +42,17 @@ class Address(NamedTuple):
         return message
 
     def _secrets(self) -> list[str]:
-        place = self.url.partition("://")[2]
-        credentials = place.rpartition("@")[0] if "@" in place else ""
-        password = credentials.partition(":")[2]
-        query = place.partition("?")[2]
-        given = [value for name, value in parse_qsl(query) if name in _SECRET_PARAMETERS]
-        found = {self.url, place, credentials, password, unquote(password), *given}
-        return sorted((secret for secret in found if secret), key=len, reverse=True)
+        """What must not be shown; of a URL that can be read in two ways, after both."""
+        rest = self.url.partition("://")[2]
+        authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        found = {self.url, rest}
+        for place in (authority, rest):
+            credentials = place.rpartition("@")[0]
+            found |= {credentials, credentials.partition(":")[2]}
+        found |= {v for name, v in parse_qsl(rest.partition("?")[2]) if name in _SECRET_PARAMETERS}
+        found |= {os.environ.get(name, "") for name in _SECRET_VARIABLES}
+        found |= {unquote(secret) for secret in found}
+        return sorted(filter(None, found), key=len, reverse=True)
 
 
 def parse_address(url: str) -> Address:

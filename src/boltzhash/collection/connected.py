@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from boltzhash.arguments import check_integer
-from boltzhash.collection import maintenance
+from boltzhash.codes import Codes
+from boltzhash.collection import verbs
 from boltzhash.collection.addresses import Address, check_name, parse_address
 from boltzhash.collection.answers import Matches
-from boltzhash.collection.documents import Id, check_id, checked_documents
+from boltzhash.collection.coding import Coded, coded_batch
+from boltzhash.collection.documents import Id, checked_documents
 from boltzhash.collection.duplicates import duplicate_groups
-from boltzhash.collection.embedded import BATCH, CANDIDATES, WAIT, Documents
-from boltzhash.collection.filters import Where, parse_where
-from boltzhash.collection.models import check_reads_texts
+from boltzhash.collection.filters import Condition, Where
+from boltzhash.collection.models import check_made_by, check_reads_texts
 from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
-from boltzhash.collection.recall import held_out_queries, measured_recall
+from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, Store
-from boltzhash.collection.writes import Coded
+from boltzhash.collection.verbs import (
+    WAIT,
+    Documents,
+    OnBatch,
+    Verbs,
+    check_wait,
+    checked_search,
+)
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 
 
-class ConnectedCollection:
+class ConnectedCollection(Verbs):
     """Documents that come and go, kept and compared by PostgreSQL or Milvus.
 
     Made by :meth:`boltzhash.collection.Collection.connect`; the verbs, their answers and their order
@@ -39,17 +44,13 @@ class ConnectedCollection:
     """
 
     def __init__(self, store: Store, name: str, hasher: Hasher | None) -> None:
+        super().__init__(store.shown)
         self.name = name
         self._store = store
-        self._lock = threading.RLock()
-        self._is_open = True
         try:
             model = store.read(lambda standing: standing.model)
-            if hasher is not None and hasher.fingerprint() != model:
-                raise CollectionError(
-                    f"{store.shown} was made by another model (fingerprint {model[:16]}…, this one "
-                    f"has {hasher.fingerprint()[:16]}…): open it with that, or rehash it"
-                )
+            if hasher is not None:
+                check_made_by(hasher, model, self._shown)
             self._hasher = hasher if hasher is not None else store.load_model(model)
             self._model = model
         except BaseException:
@@ -57,19 +58,7 @@ class ConnectedCollection:
             raise
 
     def __repr__(self) -> str:
-        return f"<collection {self._store.shown}>"
-
-    def close(self) -> None:
-        with self._lock:
-            if self._is_open:
-                self._is_open = False
-                self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+        return f"<collection {self._shown}>"
 
     @property
     def hasher(self) -> Hasher:
@@ -86,45 +75,6 @@ class ConnectedCollection:
     def upsert(self, documents: Documents) -> int:
         """Add documents, or overwrite those whose id is there; they keep their place among ties."""
         return self._write_batches(documents, self._store.upsert)
-
-    def add_from(
-        self,
-        paths: Iterable[str | Path],
-        *,
-        text_field: str = "text",
-        id_field: str | None = None,
-        metadata: bool | Sequence[str] = True,
-        shards: str | Path | None = None,
-    ) -> int:
-        """Add files hashed on Ray; see :meth:`boltzhash.collection.Collection.add_from`."""
-        from boltzhash.cluster import add_from
-
-        hasher = self.hasher
-        return add_from(
-            hasher,
-            paths,
-            partial(self._upsert_coded, hasher.fingerprint()),
-            text_field=text_field,
-            id_field=id_field,
-            metadata=metadata,
-            shards=shards,
-        )
-
-    def delete(self, ids: Iterable[Id]) -> int:
-        """Delete documents; returns how many of the ids were there."""
-        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
-        checked = list(dict.fromkeys(check_id(id_) for id_ in ids))
-        with self._open_lock():
-            return self._store.write(lambda _: self._store.delete(checked))
-
-    def rehash(
-        self, hasher: Hasher, *, on_batch: Callable[[int, int], object] | None = None
-    ) -> None:
-        """Go over to a new model. Until all new codes are there, searches use the old ones."""
-        check_reads_texts(hasher)
-        with self._open_lock():
-            self._store.rehash(hasher, BATCH, on_batch)
 
     def build_approximate(
         self, queries: Iterable[str] | None = None, *, k: int = 10
@@ -178,77 +128,23 @@ class ConnectedCollection:
 
         With ``approximate`` the index of :meth:`build_approximate` is asked, and may miss some.
         """
-        check_integer("k", k, 1, "an integer of 1 or more")
-        n_candidates = CANDIDATES if rerank is True else int(rerank)
-        check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
-        conditions = parse_where(where)
+        request = checked_search(k, where, rerank)
 
         def answer(standing: Standing) -> Matches:
             hasher = self._hasher_of(standing)
-            hashed = hash_query(hasher, query)
-            if n_candidates and hashed.words is None:
-                raise ValueError("rerank compares words: search for a text, not for a code")
-            if approximate and standing.approximate is None:
-                raise ValueError(f"{self._store.shown} has no approximate index: build_approximate")
-            n = max(k, n_candidates)
-            hits = self._store.top_k(hashed.code, n, conditions, approximate=approximate)
+            hashed = hash_query(hasher, query, needs_words=bool(request.n_candidates))
+            if approximate and not is_measured(standing.approximate):
+                raise ValueError(f"{self._shown} has no approximate index: build_approximate")
+            hits = self._store.top_k(
+                hashed.code, request.n_nearest, request.conditions, approximate=approximate
+            )
             found = _matches(hits, hashed)
-            return reranked(hasher, hashed, found, n_candidates, k) if n_candidates else found
+            if not request.n_candidates:
+                return found
+            return reranked(hasher, hashed, found, request.n_candidates, k)
 
         with self._open_lock():
             return self._store.read(answer)
-
-    def within(self, query: Query, radius: int, *, where: Where | None = None) -> Matches:
-        """All documents whose codes are at most ``radius`` bits away, nearest first."""
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-        conditions = parse_where(where)
-
-        def answer(standing: Standing) -> Matches:
-            hashed = hash_query(self._hasher_of(standing), query)
-            return _matches(self._store.within(hashed.code, radius, conditions), hashed)
-
-        with self._open_lock():
-            return self._store.read(answer)
-
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether a document at most ``radius`` bits from this text is there."""
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, got {type(text).__name__}")
-
-        def answer(standing: Standing) -> bool:
-            hashed = hash_query(self._hasher_of(standing), text)
-            return bool(hashed.known_words) and self._store.has_known_within(hashed.code, radius)
-
-        with self._open_lock():
-            return self._store.read(answer)
-
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        """All groups of near-duplicates; the codes are fetched and compared here."""
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-
-        def answer(_: Standing) -> list[list[Id]]:
-            rows = self._store.rows()
-            places = rows.places[rows.known]
-            groups = duplicate_groups(rows.codes[rows.known], radius)
-            ids = self._store.ids() if groups else {}
-            return [[ids[place] for place in places[group].tolist()] for group in groups]
-
-        with self._open_lock():
-            return self._store.read(answer)
-
-    def get(self, id: Id) -> Document | None:
-        """The document with that id, or None."""
-        checked = check_id(id)
-        with self._open_lock():
-            return self._store.read(lambda _: self._store.find(checked))
-
-    def __contains__(self, id: object) -> bool:
-        try:
-            checked = check_id(id)
-        except (TypeError, ValueError):
-            return False  # what cannot be an id is not there
-        return self.get(checked) is not None
 
     def __len__(self) -> int:
         with self._open_lock():
@@ -264,18 +160,18 @@ class ConnectedCollection:
     def stats(self) -> dict[str, Any]:
         """Documents, bits, model, generation, the recall of approximate search, and bytes."""
         with self._open_lock():
-            standing = self._store.read(lambda standing: standing)
+            standing, hasher = self._store.read(lambda now: (now, self._hasher_of(now)))
             size = self._store.sizes()
         n = standing.n_documents
         return {
             "documents": n,
             "bits": standing.n_bits,
-            "method": type(self._hasher).__name__,
+            "method": type(hasher).__name__,
             "model": standing.model,
             "generation": standing.generation,
             "format_version": FORMAT_VERSION,
             "rehash": {"model": standing.next_model} if standing.next_model else None,
-            "approximate": standing.approximate,
+            "approximate": standing.approximate if is_measured(standing.approximate) else None,
             "bytes": size,
             "bytes_per_document": {name: round(b / n, 1) for name, b in size.items() if n},
         }
@@ -287,7 +183,7 @@ class ConnectedCollection:
             rows, n = self._store.rows(), self._store.count()
             if not standing.n_documents == n == len(rows.places):
                 raise CollectionError(
-                    f"{self._store.shown} is damaged: it counts {standing.n_documents} documents and "
+                    f"{self._shown} is damaged: it counts {standing.n_documents} documents and "
                     f"has {n} and {len(rows.places)} codes"
                 )
             self._check_codes(self._hasher_of(standing), rows.codes)
@@ -295,29 +191,60 @@ class ConnectedCollection:
         with self._open_lock():
             self._store.read(look)
 
-    def _check_codes(self, hasher: Hasher, codes: Any) -> None:
-        remaining, first = iter(self), 0
-        while batch := list(itertools.islice(remaining, BATCH)):
+    def _check_codes(self, hasher: Hasher, codes: Codes) -> None:
+        remaining, first = self._store.documents_here(), 0
+        while batch := list(itertools.islice(remaining, verbs.BATCH)):
             expected = hasher.transform([document.text for document in batch])
             if not np.array_equal(expected, codes[first : first + len(batch)]):
                 raise CollectionError(
-                    f"{self._store.shown} is damaged: codes of documents {first} to "
+                    f"{self._shown} is damaged: codes of documents {first} to "
                     f"{first + len(batch) - 1} are not those of their texts"
                 )
             first += len(batch)
 
-    def export(self, path: str | Path) -> int:
-        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` a line."""
-        return maintenance.export(iter(self), Path(path))
-
     # Inside
 
-    @contextmanager
-    def _open_lock(self) -> Iterator[None]:
-        with self._lock:
-            if not self._is_open:
-                raise ValueError(f"the collection {self._store.shown} is closed")
-            yield
+    def _close(self) -> None:
+        self._store.close()
+
+    def _delete(self, ids: list[Id]) -> int:
+        return self._store.write(lambda _: self._store.delete(ids))
+
+    def _rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
+        self._store.rehash(hasher, batch, on_batch)
+
+    def _within(self, query: Query, radius: int, conditions: list[Condition]) -> Matches:
+        def answer(standing: Standing) -> Matches:
+            hashed = hash_query(self._hasher_of(standing), query)
+            return _matches(self._store.within(hashed.code, radius, conditions), hashed)
+
+        with self._open_lock():
+            return self._store.read(answer)
+
+    def _is_duplicate(self, text: str, radius: int) -> bool:
+        def answer(standing: Standing) -> bool:
+            hashed = hash_query(self._hasher_of(standing), text)
+            return bool(hashed.known_words) and self._store.has_known_within(hashed.code, radius)
+
+        with self._open_lock():
+            return self._store.read(answer)
+
+    def _duplicates(self, radius: int) -> list[list[Id]]:
+        """The codes are fetched and compared here."""
+
+        def answer(_: Standing) -> list[list[Id]]:
+            rows = self._store.rows()
+            places = rows.places[rows.known]
+            groups = duplicate_groups(rows.codes[rows.known], radius)
+            ids = self._store.ids() if groups else {}
+            return [[ids[place] for place in places[group].tolist()] for group in groups]
+
+        with self._open_lock():
+            return self._store.read(answer)
+
+    def _get(self, id_: Id) -> Document | None:
+        with self._open_lock():
+            return self._store.read(lambda _: self._store.find(id_))
 
     def _hasher_of(self, standing: Standing) -> Hasher:
         if standing.model != self._model:  # another client has rehashed
@@ -328,7 +255,7 @@ class ConnectedCollection:
     def _write_batches(self, documents: Documents, write: Callable[[list[Coded]], None]) -> int:
         remaining = checked_documents(documents)
         n = 0
-        while batch := list(itertools.islice(remaining, BATCH)):
+        while batch := list(itertools.islice(remaining, verbs.BATCH)):
             with self._open_lock():
                 self._write_batch(batch, write)
             n += len(batch)
@@ -339,7 +266,7 @@ class ConnectedCollection:
         write = partial(_write_if, model=model, write=self._store.upsert, coded=batch)
         with self._open_lock():
             if not self._store.write(write):
-                raise CollectionError(f"{self._store.shown} was rehashed meanwhile: add them again")
+                raise CollectionError(f"{self._shown} was rehashed meanwhile: add them again")
 
     def _write_batch(self, batch: list[Document], write: Callable[[list[Coded]], None]) -> None:
         while True:
@@ -360,16 +287,6 @@ def _write_if(
     return True
 
 
-def coded_batch(hasher: Hasher, batch: list[Document]) -> list[Coded]:
-    words = hasher.tfidf(document.text for document in batch)
-    codes = hasher.transform(words)
-    known = hasher.known_word_counts(words) > 0
-    return [
-        Coded(document, code.tobytes(), int(is_known))
-        for document, code, is_known in zip(batch, codes, known, strict=True)
-    ]
-
-
 def _matches(hits: list[Found], hashed: HashedQuery) -> Matches:
     documents = [hit.document for hit in hits]
     distances = np.array([hit.distance for hit in hits], dtype=np.int32)
@@ -382,6 +299,7 @@ def connect(
     """What :meth:`boltzhash.collection.Collection.connect` does."""
     address = parse_address(url)
     check_name(name)
+    check_wait(wait)
     if create:
         if hasher is None:
             raise ValueError("create=True needs a hasher, whose codes the collection will hold")

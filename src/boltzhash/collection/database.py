@@ -48,18 +48,7 @@ class Database:
             kind = "folder" if folder.is_dir() else "such path"
             raise CollectionError(f"{folder} is not a collection: no {DATABASE} in it (no {kind})")
         with self.plain_errors():
-            self.connection, can_write = self._connect()
-            try:
-                if can_write:
-                    self.connection.execute("PRAGMA journal_mode = WAL")
-                    self.connection.execute(
-                        "PRAGMA synchronous = FULL"
-                    )  # on disk, then acknowledged
-                self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-                self._check_format()
-            except BaseException:
-                self.connection.close()
-                raise
+            self._open()
 
     def close(self) -> None:
         with self.plain_errors():
@@ -68,13 +57,36 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """One committed generation, whatever others write meanwhile."""
-        with self.plain_errors():
-            self.connection.execute("BEGIN")
+        with self.plain_errors(), self._unlocked_reading():
             try:
+                self.connection.execute("BEGIN")
                 yield self.state()
             finally:
                 if self.connection.in_transaction:
                     self.connection.execute("COMMIT")
+
+    @contextmanager
+    def _unlocked_reading(self) -> Iterator[None]:
+        """Where this process cannot lock the file: look whether others write, and refuse half of it."""
+        if self._rest is None:
+            yield
+            return
+        if self._at_rest() != self._rest:
+            self.connection.close()
+            self._open()  # now perhaps with the lock of the one that writes
+        try:
+            yield
+        except (sqlite3.Error, CollectionError):
+            self._refuse_torn()  # then it may be no damage
+            raise
+        self._refuse_torn()
+
+    def _refuse_torn(self) -> None:
+        if self._rest is not None and self._at_rest() != self._rest:
+            raise CollectionBusyError(
+                f"{self.path.parent} was written while it was read by a process that may not write to "
+                "it, and so cannot lock it. Try again"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[State]:
@@ -83,8 +95,8 @@ class Database:
         The state that it yields has the generation that will be when it is committed.
         """
         with self.plain_errors():
-            self.connection.execute("BEGIN IMMEDIATE")
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 self.connection.execute("UPDATE state SET generation = generation + 1")
                 yield self.state()
                 self.connection.execute("COMMIT")
@@ -113,17 +125,40 @@ class Database:
         except UnicodeDecodeError as error:  # text that SQLite gave is none
             raise CollectionError(f"{self.path} is damaged: {error}") from error
 
-    def _connect(self) -> tuple[sqlite3.Connection, bool]:
-        """A connection, and whether it can write."""
-        address = f"file:{quote(str(self.path.absolute()))}"
-        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
-            return self._open(f"{address}?mode=rw"), True
-        # Without write permission there can be no lock file, so nobody's writes could be seen.
-        waiting = self.path.with_name(DATABASE + "-wal")
-        is_at_rest = not waiting.exists() or waiting.stat().st_size == 0
-        return self._open(f"{address}?{'immutable=1' if is_at_rest else 'mode=ro'}"), False
+    def _open(self) -> None:
+        can_write = self._connect()
+        try:
+            if can_write:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute("PRAGMA synchronous = FULL")  # on disk, then acknowledged
+            self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._check_format()
+        except BaseException:
+            self.connection.close()
+            raise
 
-    def _open(self, address: str) -> sqlite3.Connection:
+    def _connect(self) -> bool:
+        """Make the connection; whether it can write."""
+        address = f"file:{quote(str(self.path.absolute()))}"
+        self._rest: tuple[int, ...] | None = None
+        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+            self.connection = self._connected(f"{address}?mode=rw")
+            return True
+        # Without write permission there can be no lock file but that of another who writes.
+        self._rest = self._at_rest()
+        how = "immutable=1" if self._rest is not None else "mode=ro"
+        self.connection = self._connected(f"{address}?{how}")
+        return False
+
+    def _at_rest(self) -> tuple[int, ...] | None:
+        """What changes with every write to the file; None while there is a log beside it."""
+        log = self.path.with_name(DATABASE + "-wal")
+        if log.exists() and log.stat().st_size > 0:
+            return None
+        found = self.path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _connected(self, address: str) -> sqlite3.Connection:
         return sqlite3.connect(
             address,
             uri=True,
@@ -167,6 +202,10 @@ def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:
             f"{path.parent}: another process has been writing for {wait:g} s; nothing was changed "
             "here. Try again, or open the collection with a longer wait"
         )
+    if code == sqlite3.SQLITE_NOMEM:
+        return MemoryError(f"{path}: SQLite has no memory left")
+    if code == sqlite3.SQLITE_TOOBIG:
+        return ValueError(f"{path}: a text, or an answer, is larger than SQLite can hold")
     if code == sqlite3.SQLITE_FULL:
         return OSError(errno.ENOSPC, "no space left; the collection is as it was", str(path))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):

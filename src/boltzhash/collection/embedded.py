@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import itertools
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from boltzhash.arguments import check_integer
-from boltzhash.collection import maintenance, rehashing
+from boltzhash.collection import maintenance, rehashing, verbs
 from boltzhash.collection.answers import Matches
+from boltzhash.collection.coding import Coded, coded_batch
 from boltzhash.collection.database import DATABASE, Database, State
-from boltzhash.collection.documents import Id, check_id, checked_documents
+from boltzhash.collection.documents import Id, checked_documents
 from boltzhash.collection.duplicates import duplicate_groups
 from boltzhash.collection.fields import FieldFilter
-from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.models import check_reads_texts, load_model, save_model
+from boltzhash.collection.filters import Condition, Where
+from boltzhash.collection.models import (
+    check_made_by,
+    check_reads_texts,
+    load_model,
+    save_model,
+)
 from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
 from boltzhash.collection.reads import all_documents, documents_at, find_document, ids_at
 from boltzhash.collection.schema import create_tables
 from boltzhash.collection.snapshot import Mask, Nearest, Snapshot
-from boltzhash.collection.writes import Coded, add_rows, delete_rows, upsert_rows
+from boltzhash.collection.verbs import (
+    WAIT,
+    Documents,
+    OnBatch,
+    Verbs,
+    check_wait,
+    checked_search,
+)
+from boltzhash.collection.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
@@ -33,14 +44,8 @@ from boltzhash.persistence import atomic_folder
 if TYPE_CHECKING:
     from boltzhash.collection.connected import ConnectedCollection
 
-BATCH = 1024  # documents a transaction
-WAIT = 10.0  # seconds that a write waits for another process that writes
-CANDIDATES = 500  # how many of the nearest are reranked
 
-Documents = Iterable[Document | Mapping[str, Any]]
-
-
-class Collection:
+class Collection(Verbs):
     """Documents that come and go, found by the Hamming distance of their codes.
 
     Made with :meth:`create`, opened with :meth:`open`. Everything that a method has acknowledged by
@@ -66,30 +71,27 @@ class Collection:
 
     def __init__(self, path: str | Path, hasher: Hasher | None, wait: float) -> None:
         self.path = Path(path)
-        self._lock = threading.RLock()
-        self._is_open = False
+        super().__init__(str(path))
+        check_wait(wait)
         self._database = Database(self.path, wait)
         try:
             self._snapshot = Snapshot(self.path)
             self._filter = FieldFilter()
             with self._database.reading() as state:
                 model = state.model
-            if hasher is not None and hasher.fingerprint() != model:
-                raise CollectionError(
-                    f"{self.path} was made by another model (fingerprint {model[:16]}…, this one "
-                    f"has {hasher.fingerprint()[:16]}…): open it with that, or rehash it"
-                )
+            if hasher is not None:
+                check_made_by(hasher, model, self._shown)
             self._hasher = hasher if hasher is not None else load_model(self.path, model)
             self._model = model
         except BaseException:
             self._database.close()
             raise
-        self._is_open = True
 
     @classmethod
     def create(cls, path: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
         """A new, empty collection in the folder ``path``, whose codes come from ``hasher``."""
         check_reads_texts(hasher)
+        check_wait(wait)
         if (Path(path) / DATABASE).exists():
             raise FileExistsError(f"{path} is a collection already: open it, or delete it first")
         with atomic_folder(Path(path), "boltzhash collection") as fresh:
@@ -132,18 +134,6 @@ class Collection:
 
         return connect(url, name, hasher, create=create, wait=wait)
 
-    def close(self) -> None:
-        with self._lock:
-            if self._is_open:
-                self._is_open = False
-                self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     @property
     def hasher(self) -> Hasher:
         """The model that makes the codes."""
@@ -166,45 +156,6 @@ class Collection:
         return self._write_batches(
             documents, lambda state, batch: upsert_rows(self._connection, state, batch)
         )
-
-    def add_from(
-        self,
-        paths: Iterable[str | Path],
-        *,
-        text_field: str = "text",
-        id_field: str | None = None,
-        metadata: bool | Sequence[str] = True,
-        shards: str | Path | None = None,
-    ) -> int:
-        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; how many.
-
-        Where an id is there already its document is overwritten, so that after an interruption the
-        same call can be made again. ``shards`` is a folder that every machine of the cluster sees; it
-        keeps the codes until they are written. See :mod:`boltzhash.cluster`.
-        """
-        from boltzhash.cluster import add_from
-
-        hasher = self.hasher
-        return add_from(
-            hasher,
-            paths,
-            partial(self._upsert_coded, hasher.fingerprint()),
-            text_field=text_field,
-            id_field=id_field,
-            metadata=metadata,
-            shards=shards,
-        )
-
-    def delete(self, ids: Iterable[Id]) -> int:
-        """Delete documents, all in one transaction; returns how many of the ids were there."""
-        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
-        checked = [check_id(id_) for id_ in ids]
-        with self._open_lock():
-            with self._database.writing() as state:
-                n = delete_rows(self._connection, state, checked)
-            self._follow()
-        return n
 
     def add_resumably(self, documents: Documents, name: str) -> int:
         """Add documents; after an interruption the same call goes on behind the last batch.
@@ -242,19 +193,6 @@ class Collection:
         with self._reading() as state:
             return json.loads(state.indexing) if state.indexing is not None else None
 
-    def rehash(
-        self, hasher: Hasher, *, on_batch: Callable[[int, int], object] | None = None
-    ) -> None:
-        """Go over to a new model. Until all new codes are there, searches use the old ones.
-
-        After an interruption the same call goes on where it stopped. Others may write meanwhile.
-        ``on_batch`` is told how many documents are done, and of how many.
-        """
-        check_reads_texts(hasher)
-        with self._open_lock():
-            rehashing.rehash(self._database, self.path, hasher, BATCH, on_batch)
-            self._follow()
-
     # Reading
 
     def search(
@@ -267,71 +205,16 @@ class Collection:
         :mod:`boltzhash.collection.filters`. With ``rerank`` the 500 nearest (or as many as it says)
         are reordered by their words before the cut.
         """
-        check_integer("k", k, 1, "an integer of 1 or more")
-        n_candidates = CANDIDATES if rerank is True else int(rerank)
-        check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
-        conditions = parse_where(where)
+        request = checked_search(k, where, rerank)
         with self._reading():
-            hashed = hash_query(self._hasher, query)
-            if n_candidates and hashed.words is None:
-                raise ValueError("rerank compares words: search for a text, not for a code")
-            allowed = self._allowed(conditions)
-            nearest = self._snapshot.top_k(hashed.code, max(k, n_candidates), allowed)
-            found = self._matches(nearest, hashed)
-            if not n_candidates:
-                return found
-            return reranked(self._hasher, hashed, found, n_candidates, k)
-
-    def within(self, query: Query, radius: int, *, where: Where | None = None) -> Matches:
-        """All documents whose codes are at most ``radius`` bits away, nearest first."""
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-        conditions = parse_where(where)
-        with self._reading():
-            hashed = hash_query(self._hasher, query)
-            allowed = self._allowed(conditions)
-            return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
-
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether a document at most ``radius`` bits from this text is there.
-
-        A text of which the model knows no word has a code that means nothing; it duplicates none.
-        """
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, got {type(text).__name__}")
-        with self._reading():
-            hashed = hash_query(self._hasher, text)
-            known = self._snapshot.known_places()
-            return bool(hashed.known_words) and bool(
-                len(self._snapshot.within(hashed.code, radius, known).places)
+            hashed = hash_query(self._hasher, query, needs_words=bool(request.n_candidates))
+            allowed = self._allowed(request.conditions)
+            found = self._matches(
+                self._snapshot.top_k(hashed.code, request.n_nearest, allowed), hashed
             )
-
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
-
-        Two members of a group may be further apart than the radius, if others lie between. Ids and
-        groups are in the order of insertion. Documents of which the model knows no word are in no
-        group: that their codes are equal means nothing.
-        """
-        check_integer("radius", radius, 0, "an integer of 0 or more")
-        with self._reading():
-            rows = self._snapshot.rows()
-            places, codes = rows.places[rows.known], rows.codes[rows.known]
-            groups = duplicate_groups(codes, radius)
-            return [ids_at(self._database, places[group]) for group in groups]
-
-    def get(self, id: Id) -> Document | None:
-        """The document with that id, or None."""
-        checked = check_id(id)
-        with self._reading():
-            return find_document(self._database, checked)
-
-    def __contains__(self, id: object) -> bool:
-        try:
-            checked = check_id(id)
-        except (TypeError, ValueError):
-            return False  # what cannot be an id is not there
-        return self.get(checked) is not None
+            if not request.n_candidates:
+                return found
+            return reranked(self._hasher, hashed, found, request.n_candidates, k)
 
     def __len__(self) -> int:
         with self._reading() as state:
@@ -364,22 +247,46 @@ class Collection:
         with self._open_lock():
             maintenance.backup(self._database, self.path, Path(path))
 
-    def export(self, path: str | Path) -> int:
-        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` a line."""
-        return maintenance.export(iter(self), Path(path))
-
     # Inside
 
     @property
     def _connection(self) -> Any:
         return self._database.connection
 
-    @contextmanager
-    def _open_lock(self) -> Iterator[None]:
-        with self._lock:
-            if not self._is_open:
-                raise ValueError(f"the collection {self.path} is closed")
-            yield
+    def _close(self) -> None:
+        self._database.close()
+
+    def _delete(self, ids: list[Id]) -> int:
+        with self._database.writing() as state:
+            n = delete_rows(self._connection, state, ids)
+        self._follow()
+        return n
+
+    def _rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
+        rehashing.rehash(self._database, self.path, hasher, batch, on_batch)
+        self._follow()
+
+    def _within(self, query: Query, radius: int, conditions: list[Condition]) -> Matches:
+        with self._reading():
+            hashed = hash_query(self._hasher, query)
+            allowed = self._allowed(conditions)
+            return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
+
+    def _is_duplicate(self, text: str, radius: int) -> bool:
+        with self._reading():
+            hashed = hash_query(self._hasher, text)
+            return bool(hashed.known_words) and self._snapshot.has_known_within(hashed.code, radius)
+
+    def _duplicates(self, radius: int) -> list[list[Id]]:
+        with self._reading():
+            rows = self._snapshot.rows()
+            places, codes = rows.places[rows.known], rows.codes[rows.known]
+            groups = duplicate_groups(codes, radius)
+            return [ids_at(self._database, places[group]) for group in groups]
+
+    def _get(self, id_: Id) -> Document | None:
+        with self._reading():
+            return find_document(self._database, id_)
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
@@ -403,7 +310,7 @@ class Collection:
     ) -> int:
         remaining = checked_documents(documents)
         n = 0
-        while batch := list(itertools.islice(remaining, BATCH)):
+        while batch := list(itertools.islice(remaining, verbs.BATCH)):
             with self._open_lock():
                 self._write_batch(batch, write)
                 self._follow()
@@ -414,7 +321,8 @@ class Collection:
         self, batch: list[Document], write: Callable[[State, list[Coded]], None]
     ) -> None:
         while True:
-            model, coded = self._model, self._coded(batch)  # without keeping others from writing
+            # hashed without keeping others from writing
+            model, coded = self._model, coded_batch(self._hasher, batch)
             with self._database.writing() as state:
                 if state.model == model:
                     write(state, coded)
@@ -429,15 +337,6 @@ class Collection:
                     raise CollectionError(f"{self.path} was rehashed meanwhile: add them again")
                 upsert_rows(self._connection, state, batch)
             self._follow()
-
-    def _coded(self, batch: list[Document]) -> list[Coded]:
-        words = self._hasher.tfidf(document.text for document in batch)
-        codes = self._hasher.transform(words)
-        known = self._hasher.known_word_counts(words) > 0
-        return [
-            Coded(document, code.tobytes(), int(is_known))
-            for document, code, is_known in zip(batch, codes, known, strict=True)
-        ]
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot

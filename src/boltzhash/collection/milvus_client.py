@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from boltzhash.collection.addresses import Address
 from boltzhash.errors import CollectionError, needs_extra
 
 MOST_HITS = 16_384  # what Milvus gives at most in one answer
+MOST_LISTS = 4_096  # of an approximate index; to look at so many is to look at all, exactly
 LONGEST_TEXT = 65_535  # bytes of a VARCHAR
 STRONG = "Strong"  # an answer has everything that was acknowledged before it was asked for
 AT_ONCE = "Eventually"  # an answer may lack what is new
@@ -101,8 +103,10 @@ class Milvus:
         return index
 
     def drop_table(self, table: str) -> None:
+        """If there is one."""
         with self.plain_errors():
-            self._client.drop_collection(table)
+            if self._client.has_collection(table):
+                self._client.drop_collection(table)
 
     def build_ivf(self, table: str, n_lists: int) -> None:
         """Put another index in the place of the flat one, and wait until it is complete."""
@@ -113,6 +117,22 @@ class Milvus:
             index = self._index("BIN_IVF_FLAT", nlist=n_lists)
             self._client.create_index(table, index, sync=True)  # returns when it is built
             self._client.load_collection(table)
+
+    def make_ready(self, table: str) -> None:
+        """Where a client died in :meth:`build_ivf`: an index, if there is none, and loaded."""
+        if self.is_lite:
+            return  # which has no other index
+        with self.plain_errors():
+            if not self._client.list_indexes(table):
+                self._client.create_index(table, self._index("BIN_FLAT"), sync=True)
+            if self._client.get_load_state(table)["state"].name != "Loaded":
+                self._client.load_collection(table)
+
+    def tables_numbered(self, prefix: str) -> list[str]:
+        """The tables called ``prefix`` and a number."""
+        with self.plain_errors():
+            names = [str(name) for name in self._client.list_collections()]
+        return [name for name in names if re.fullmatch(rf"{re.escape(prefix)}[0-9]+", name)]
 
     # Rows
 
@@ -150,10 +170,10 @@ class Milvus:
         limit: int,
         *,
         radius: int | None = None,
-        n_probe: int | None = None,
+        n_probe: int,
     ) -> list[Hit]:
         """The nearest in any order among ties; with ``radius`` only those at most that far."""
-        parameters: dict[str, int] = {} if n_probe is None else {"nprobe": n_probe}
+        parameters = {"nprobe": n_probe}
         if radius is not None:
             parameters["radius"] = radius + 1  # Milvus means: nearer than
         with self.plain_errors():

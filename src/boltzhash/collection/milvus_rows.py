@@ -6,12 +6,14 @@ import hashlib
 import json
 from typing import Any
 
+from boltzhash.collection.coding import Coded, hashed
 from boltzhash.collection.documents import Id
 from boltzhash.collection.milvus_client import LONGEST_TEXT
 from boltzhash.collection.milvus_filters import fields_of
-from boltzhash.collection.writes import Coded
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
+
+DOCUMENT = ["row", "place", "id", "text", "metadata"]  # what a document is made from
 
 
 def row_of(place: int, coded: Coded) -> dict[str, Any]:
@@ -39,8 +41,7 @@ def row_of(place: int, coded: Coded) -> dict[str, Any]:
 
 
 def coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    words = hasher.tfidf(row["text"] for row in rows)
-    codes, known = hasher.transform(words), hasher.known_word_counts(words) > 0
+    codes, known = hashed(hasher, (row["text"] for row in rows))
     return [
         {**row, "code": code.tobytes(), "known": bool(is_known)}
         for row, code, is_known in zip(rows, codes, known, strict=True)

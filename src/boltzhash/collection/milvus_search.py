@@ -20,7 +20,7 @@ class Searcher:
         code: Codes,
         expressions: list[str],
         last_place: int,
-        n_probe: int | None,
+        n_probe: int,
         most_hits: int = MOST_HITS,
     ) -> None:
         self._milvus = milvus

@@ -2,19 +2,20 @@
 
 Milvus has no transactions. So a write first puts rows of the coming generation into the documents,
 which nobody looks at, then adds one row here that makes them count and names those that no longer do,
-and only then deletes these. Whoever dies in between leaves rows that do not count, and the next writer
-removes them.
+and only then deletes these. Whoever dies in between leaves rows that do not count, or a table without an
+index, and the next writer mends it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from boltzhash.collection.milvus_client import Milvus
 from boltzhash.collection.model_files import ModelFile, model_from_files, model_to_files
-from boltzhash.collection.store import FORMAT_VERSION, Standing
+from boltzhash.collection.store import FORMAT_VERSION, Standing, check_format_version
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 
@@ -74,9 +75,14 @@ class StateTable:
         self.last: MilvusState | None = None  # the newest that was seen
 
     def exists(self) -> bool:
-        return self._milvus.has_table(self._table)
+        """Whether there is a collection: the first generation is the last that is made of it."""
+        if not self._milvus.has_table(self._table):
+            return False
+        self._milvus.make_ready(self._table)
+        return bool(self._milvus.query(self._table, "number >= 0", ["number"]))
 
     def create(self, first: MilvusState, hasher: Hasher) -> None:
+        self._milvus.drop_table(self._table)  # of a client that died while it made one
         self._milvus.make_state_table(self._table)
         self.save_model(hasher)
         self.append(first)
@@ -88,11 +94,7 @@ class StateTable:
             raise CollectionError(f"{self._milvus.shown} is damaged: it has no state")
         newest = max(rows, key=lambda row: int(row["number"]))
         contents = json.loads(newest["contents"])
-        if contents["format_version"] > FORMAT_VERSION:
-            raise CollectionError(
-                f"{self._milvus.shown} has format version {contents['format_version']}; this "
-                f"boltzhash reads up to {FORMAT_VERSION}. Update boltzhash"
-            )
+        check_format_version(contents["format_version"], self._milvus.shown)
         following = contents.pop("next")
         self.last = MilvusState(**contents, next=NextTable(*following) if following else None)
         return self.last
@@ -114,6 +116,7 @@ class StateTable:
     # Models
 
     def save_model(self, hasher: Hasher) -> None:
+        self._remove_model(hasher.fingerprint())  # parts of one that died while it saved the same
         lowest = min((int(row["number"]) for row in self._model_rows()), default=0)
         parts = [
             json.dumps(
@@ -140,12 +143,15 @@ class StateTable:
                 files[part["file"]] = before._replace(contents=before.contents + data)
         return model_from_files(files.values(), fingerprint, self._milvus.shown)
 
-    def remove_models_but(self, fingerprint: str) -> None:
-        gone = [
-            int(row["number"])
-            for row in self._model_rows()
-            if json.loads(row["contents"])["model"] != fingerprint
-        ]
+    def remove_models_but(self, fingerprints: list[str]) -> None:
+        self._remove_models(lambda model: model not in fingerprints)
+
+    def _remove_model(self, fingerprint: str) -> None:
+        self._remove_models(lambda model: model == fingerprint)
+
+    def _remove_models(self, is_gone: Callable[[str], bool]) -> None:
+        rows = self._model_rows()
+        gone = [int(r["number"]) for r in rows if is_gone(json.loads(r["contents"])["model"])]
         if gone:
             self._milvus.delete(self._table, f"number in {gone}")
 

@@ -29,6 +29,15 @@ def check_reads_texts(hasher: Hasher) -> None:
         )
 
 
+def check_made_by(hasher: Hasher, model: str, shown: str) -> None:
+    """Refuse a hasher that is not the one whose codes the collection holds."""
+    if hasher.fingerprint() != model:
+        raise CollectionError(
+            f"{shown} was made by another model (fingerprint {model[:16]}…, this one has "
+            f"{hasher.fingerprint()[:16]}…): open it with that, or rehash it"
+        )
+
+
 def save_model(folder: Path, hasher: Hasher) -> None:
     hasher.save(model_folder(folder, hasher.fingerprint()))
 

@@ -12,26 +12,30 @@ import numpy as np
 from boltzhash.codes import Codes
 from boltzhash.collection.addresses import Address
 from boltzhash.collection.codes_file import Rows
+from boltzhash.collection.coding import Coded
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.collection.postgres_connection import PostgresConnection
-from boltzhash.collection.postgres_filters import (
-    clause_of,
-    fields_json,
-    original_text,
-    storable_text,
-)
+from boltzhash.collection.postgres_filters import clause_of, storable_text
+from boltzhash.collection.postgres_rehash import rehash_all, rehash_step
+from boltzhash.collection.postgres_rows import DOCUMENT, bits_of, document_of, id_of, row_of
 from boltzhash.collection.postgres_schema import TABLES, codes_table
-from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, T
-from boltzhash.collection.writes import Coded
+from boltzhash.collection.store import (
+    FORMAT_VERSION,
+    Found,
+    Standing,
+    T,
+    check_format_version,
+    last_of_each,
+    no_such_collection,
+    refuse_taken,
+)
 from boltzhash.corpus import Document
-from boltzhash.errors import CollectionError, DuplicateIdError
+from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 
 _STATE = "generation, n_documents, model, n_bits, next_model, approximate"
-_DOCUMENT = "documents.number, documents.name, documents.text, documents.metadata::text"
-_LONGEST_NAME = 2000  # bytes of an id that a unique index can hold
 _PAGE = 1000  # documents fetched at a time
 _MOST_CANDIDATES = 1000  # pgvector's own limit of hnsw.ef_search
 
@@ -102,15 +106,9 @@ class PostgresStore:
 
     def _check_format(self) -> None:
         if self._run("SELECT to_regclass(%s)", [f'"{self._name}".state']).fetchone() == (None,):
-            raise CollectionError(
-                f"{self.shown}: there is no such collection; create=True makes it"
-            )
+            raise no_such_collection(self.shown)
         (version,) = self._run("SELECT format_version FROM state").fetchone()
-        if version > FORMAT_VERSION:
-            raise CollectionError(
-                f"{self.shown} has format version {version}; this boltzhash reads up to "
-                f"{FORMAT_VERSION}. Update boltzhash"
-            )
+        check_format_version(version, self.shown)
 
     def _save_model(self, hasher: Hasher) -> None:
         for file in model_to_files(hasher):
@@ -126,20 +124,12 @@ class PostgresStore:
     # Writing
 
     def add(self, batch: list[Coded]) -> None:
-        taken = self._places([coded.document.id for coded in batch])
-        seen: set[Id] = set()
-        for coded in batch:
-            id_ = coded.document.id
-            if id_ in taken or id_ in seen:
-                raise DuplicateIdError(
-                    f"the id {id_!r} is in the collection already; nothing of its batch was added"
-                )
-            seen.add(id_)
+        refuse_taken(batch, self._places([coded.document.id for coded in batch]))
         first = self._new_places(len(batch))
         self._copy({first + i: coded for i, coded in enumerate(batch)})
 
     def upsert(self, batch: list[Coded]) -> None:
-        last = {coded.document.id: coded for coded in batch}  # in the order of the first
+        last = last_of_each(batch)
         places = self._places(list(last))
         self._remove(list(places.values()))
         first = self._new_places(len(last) - len(places))
@@ -161,7 +151,7 @@ class PostgresStore:
             "SELECT number, name, place FROM documents WHERE name = ANY (%s::text[])",
             [numbers, names],
         )
-        return {_id(number, name): place for number, name, place in rows}
+        return {id_of(number, name): place for number, name, place in rows}
 
     def _new_places(self, n: int) -> int:
         """The first of n places that nobody has had."""
@@ -183,11 +173,11 @@ class PostgresStore:
     def _copy(self, rows: dict[int, Coded]) -> None:
         self._connection.copy_rows(
             "documents (place, number, name, text, metadata, fields)",
-            (_document_row(place, coded.document) for place, coded in rows.items()),
+            (row_of(place, coded.document) for place, coded in rows.items()),
         )
         self._connection.copy_rows(
             "codes (place, code, known)",
-            ((place, _bits(coded.code), bool(coded.known)) for place, coded in rows.items()),
+            ((place, bits_of(coded.code), bool(coded.known)) for place, coded in rows.items()),
         )
 
     # Reading
@@ -196,7 +186,7 @@ class PostgresStore:
         self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
     ) -> list[Found]:
         where = clause_of(conditions, "documents.fields")
-        bits = _bits(code.tobytes())
+        bits = bits_of(code.tobytes())
         distance = f"code <~> %s::bit({len(bits)})" if approximate else _distance(bits)
         order = distance if approximate else f"{distance}, place"
         if approximate:
@@ -210,7 +200,7 @@ class PostgresStore:
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Found]:
         where = clause_of(conditions, "documents.fields")
-        bits = _bits(code.tobytes())
+        bits = bits_of(code.tobytes())
         near = (
             f"SELECT place, {_distance(bits)} AS distance FROM {_source(conditions)} "
             f"WHERE {_distance(bits)} <= %s AND {where.sql}"
@@ -219,14 +209,14 @@ class PostgresStore:
 
     def _found(self, nearest: str, parameters: list[Any]) -> list[Found]:
         rows = self._run(
-            f"SELECT near.distance, {_DOCUMENT} FROM ({nearest}) AS near "
+            f"SELECT near.distance, {DOCUMENT} FROM ({nearest}) AS near "
             "JOIN documents USING (place) ORDER BY near.distance, place",
             parameters,
         )
-        return [Found(int(distance), _document(*columns)) for distance, *columns in rows]
+        return [Found(int(distance), document_of(*columns)) for distance, *columns in rows]
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
-        bits = _bits(code.tobytes())
+        bits = bits_of(code.tobytes())
         found = self._run(
             f"SELECT 1 FROM codes WHERE {_distance(bits)} <= %s AND known LIMIT 1", [bits, radius]
         )
@@ -244,31 +234,25 @@ class PostgresStore:
 
     def ids(self) -> dict[int, Id]:
         rows = self._run("SELECT place, number, name FROM documents")
-        return {place: _id(number, name) for place, number, name in rows}
+        return {place: id_of(number, name) for place, number, name in rows}
 
     def find(self, id_: Id) -> Document | None:
         column, value = ("number", id_) if isinstance(id_, int) else ("name", storable_text(id_))
-        row = self._run(
-            f"SELECT {_DOCUMENT} FROM documents WHERE {column} = %s", [value]
-        ).fetchone()
-        return _document(*row) if row is not None else None
+        row = self._run(f"SELECT {DOCUMENT} FROM documents WHERE {column} = %s", [value]).fetchone()
+        return document_of(*row) if row is not None else None
 
     def documents(self) -> Iterator[Document]:
-        connection = (
-            self._connection.connected()
-        )  # its own, so that the snapshot holds while others are read
+        # With a connection of its own, so that the snapshot holds while others are read.
+        connection = self._connection.connected()
         try:
-            with self._connection.plain_errors(), connection.cursor() as cursor:
-                cursor.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                cursor.execute(
-                    f"DECLARE everything CURSOR FOR SELECT {_DOCUMENT} FROM documents "
-                    "ORDER BY place".encode()
-                )
-                while rows := cursor.execute(f"FETCH {_PAGE} FROM everything".encode()).fetchall():
-                    for row in rows:
-                        yield _document(*row)
+            with self._connection.plain_errors():
+                connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                yield from _all_documents(connection)
         finally:
             connection.close()
+
+    def documents_here(self) -> Iterator[Document]:
+        return _all_documents(self._connection.psycopg)
 
     def count(self) -> int:
         return int(self._run("SELECT count(*) FROM documents").fetchone()[0])
@@ -283,24 +267,18 @@ class PostgresStore:
         sizes = {name: int(size) for name, size, _ in rows if name not in ("state", "models")}
         return {**sizes, "indexes": sum(int(indexes) for _, _, indexes in rows)}
 
-    # Another model
-
     def rehash(
         self, hasher: Hasher, batch: int, on_batch: Callable[[int, int], object] | None
     ) -> None:
-        """As the embedded one does: a batch a transaction, the last one exchanges the tables."""
-        if not self.write(lambda standing: self._start_rehash(standing, hasher)):
-            return
-        done = int(self._run("SELECT count(*) FROM next_codes").fetchone()[0])
-        last: int | None = 0
-        while last is not None:
-            step = partial(self._rehash_batch, hasher=hasher, last=last, batch=batch)
-            n_new, last, n_documents = self.write(step)
-            done += n_new
-            if on_batch is not None and last is not None:
-                on_batch(done, n_documents)
+        if self.write(lambda standing: self._start_rehash(standing, hasher)):
+            (n_done,) = self._run("SELECT count(*) FROM next_codes").fetchone()
+            step = partial(rehash_step, self._connection, hasher)
+            rehash_all(
+                lambda last: self.write(partial(step, last=last, batch=batch)), n_done, on_batch
+            )
 
     def _start_rehash(self, standing: Standing, hasher: Hasher) -> bool:
+        """Note what is to be done; False where the codes are this model's already."""
         fingerprint = hasher.fingerprint()
         if standing.model == fingerprint:
             return False
@@ -312,42 +290,13 @@ class PostgresStore:
             self._run("UPDATE state SET next_model = %s", [fingerprint])
         return True
 
-    def _rehash_batch(
-        self, standing: Standing, *, hasher: Hasher, last: int, batch: int
-    ) -> tuple[int, int | None, int]:
-        """How many got a new code, the last of them (None: the new codes are in use), of how many."""
-        if standing.next_model != hasher.fingerprint():
-            raise CollectionError(f"{self.shown}: another rehash has taken over from this one")
-        rows = self._run(
-            "SELECT documents.place, text FROM documents LEFT JOIN next_codes USING (place) WHERE "
-            "documents.place > %s AND next_codes.place IS NULL ORDER BY documents.place LIMIT %s",
-            [last, batch],
-        ).fetchall()
-        if rows:
-            words = hasher.tfidf(original_text(text) for _, text in rows)
-            codes, known = hasher.transform(words), hasher.known_word_counts(words) > 0
-            new: Any = zip(rows, codes, known, strict=True)
-            self._connection.copy_rows(
-                "next_codes (place, code, known)",
-                ((place, _bits(code.tobytes()), bool(yes)) for (place, _), code, yes in new),
-            )
-            return len(rows), rows[-1][0], standing.n_documents
-        if last:
-            return 0, 0, standing.n_documents  # behind the last come those that changed meanwhile
-        self._run("DROP TABLE codes")
-        self._run("ALTER TABLE next_codes RENAME TO codes")
-        self._run(
-            "UPDATE state SET model = %s, n_bits = %s, next_model = NULL, approximate = NULL",
-            [hasher.fingerprint(), hasher.n_bits],
-        )
-        return 0, None, standing.n_documents
-
     # Approximate search
 
     def build_index(self) -> dict[str, Any]:
         def build(_: Standing) -> None:
             self._run("DROP INDEX IF EXISTS nearest")
             self._run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
+            self._run("UPDATE state SET approximate = NULL")  # until its recall is measured
 
         self.write(build)
         with self._connection.plain_errors():
@@ -358,31 +307,15 @@ class PostgresStore:
         self.write(lambda _: self._run("UPDATE state SET approximate = %s", [json.dumps(about)]))
 
 
-def _document_row(place: int, document: Document) -> tuple[Any, ...]:
-    number = document.id if isinstance(document.id, int) else None
-    name = storable_text(document.id) if isinstance(document.id, str) else None
-    if name is not None and len(name.encode()) > _LONGEST_NAME:
-        raise ValueError(
-            f"PostgreSQL holds ids of up to {_LONGEST_NAME} bytes, got {len(name.encode())}: "
-            f"{name[:40]!r}…"
-        )
-    metadata = document.metadata or {}
-    return (
-        place,
-        number,
-        name,
-        storable_text(document.text),
-        json.dumps(metadata, ensure_ascii=False, separators=(",", ":")),
-        fields_json(metadata),
+def _all_documents(connection: Any) -> Iterator[Document]:
+    """Inside a transaction, some at a time."""
+    connection.execute(
+        f"DECLARE everything CURSOR FOR SELECT {DOCUMENT} FROM documents ORDER BY place".encode()
     )
-
-
-def _document(number: int | None, name: str | None, text: str, metadata: str) -> Document:
-    return Document(_id(number, name), original_text(text), json.loads(metadata))
-
-
-def _id(number: int | None, name: str | None) -> Id:
-    return number if name is None else original_text(name)  # type: ignore[return-value]
+    fetch = f"FETCH {_PAGE} FROM everything".encode()
+    while rows := connection.execute(fetch).fetchall():
+        for row in rows:
+            yield document_of(*row)
 
 
 def _distance(bits: str) -> str:
@@ -392,7 +325,3 @@ def _distance(bits: str) -> str:
 
 def _source(conditions: list[Condition]) -> str:
     return "codes JOIN documents USING (place)" if conditions else "codes"
-
-
-def _bits(code: bytes) -> str:
-    return f"{int.from_bytes(code):0{8 * len(code)}b}"

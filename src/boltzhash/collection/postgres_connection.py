@@ -26,7 +26,7 @@ class PostgresConnection:
             raise needs_extra("a collection in PostgreSQL", "psycopg", "postgres") from None
         self._address = address
         self._name = name
-        self._shown = shown
+        self.shown = shown
         self._wait = wait
         self.psycopg = self.connected()
 
@@ -34,11 +34,19 @@ class PostgresConnection:
         """A new connection of psycopg."""
         with self.plain_errors():
             connection = self._psycopg.connect(self._address.url, autocommit=True)
-            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}".encode())
-            row = connection.execute(_PLACE_OF_VECTOR).fetchone()
-            beside = f', "{row[0]}"' if row is not None else ""
-            connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
         return connection
+
+    def _prepare(self, connection: Any) -> None:
+        milliseconds = max(1, round(1000 * self._wait))  # 0 would be for ever
+        connection.execute(f"SET lock_timeout = {milliseconds}".encode())
+        row = connection.execute(_PLACE_OF_VECTOR).fetchone()
+        beside = f', "{row[0]}"' if row is not None else ""
+        connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
 
     def connect_anew(self) -> None:
         self.psycopg.close()
@@ -82,15 +90,15 @@ class PostgresConnection:
             yield
         except errors.LockNotAvailable:
             raise CollectionBusyError(
-                f"{self._shown}: another client has been writing for {self._wait:g} s; nothing was "
+                f"{self.shown}: another client has been writing for {self._wait:g} s; nothing was "
                 "changed here. Try again, or connect with a longer wait"
             ) from None
         except errors.InsufficientPrivilege as error:
-            raise PermissionError(f"{self._shown}: {self._told(error)}") from None
+            raise PermissionError(f"{self.shown}: {self._told(error)}") from None
         except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
-            raise ConnectionError(f"{self._shown}: {self._told(error)}") from None
+            raise ConnectionError(f"{self.shown}: {self._told(error)}") from None
         except self._psycopg.Error as error:
-            raise CollectionError(f"{self._shown}: {self._told(error)}") from None
+            raise CollectionError(f"{self.shown}: {self._told(error)}") from None
 
     def _told(self, error: Exception) -> str:
         return self._address.without_secrets(str(error)).strip()

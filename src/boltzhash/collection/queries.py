@@ -23,7 +23,7 @@ class HashedQuery(NamedTuple):
     known_words: int | None
 
 
-def hash_query(hasher: Hasher, query: Query) -> HashedQuery:
+def hash_query(hasher: Hasher, query: Query, *, needs_words: bool = False) -> HashedQuery:
     """The query as the hasher sees it; a code must have the hasher's length."""
     if isinstance(query, str):
         words = hasher.tfidf([query])
@@ -32,6 +32,8 @@ def hash_query(hasher: Hasher, query: Query) -> HashedQuery:
     n_bytes = hasher.n_bits // 8
     is_code = isinstance(query, np.ndarray) and query.dtype == np.uint8
     if is_code and query.shape in ((n_bytes,), (1, n_bytes)):
+        if needs_words:
+            raise ValueError("rerank compares words: search for a text, not for a code")
         return HashedQuery(np.ascontiguousarray(query).reshape(n_bytes), None, None)
     came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
     raise TypeError(

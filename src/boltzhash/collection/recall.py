@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +40,8 @@ def measured_recall(nearest: Callable[[int, bool], list[int]], n_queries: int) -
             found = sum(distance <= exact[-1] for distance in nearest(query, True))
             shares.append(found / len(exact))
     return float(np.mean(shares)) if shares else 1.0
+
+
+def is_measured(approximate: dict[str, Any] | None) -> bool:
+    """Whether there is an approximate index whose recall is known: no other is searched."""
+    return approximate is not None and "recall" in approximate

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from boltzhash.collection.coding import hashed
 from boltzhash.collection.database import Database
 from boltzhash.collection.models import remove_models_but, save_model
 from boltzhash.collection.schema import replace_codes
@@ -54,17 +55,19 @@ def rehash(
 def _start(database: Database, folder: Path, hasher: Hasher, fingerprint: str) -> bool:
     """Note what is to be done; False where the codes are this model's already.
 
-    The models of earlier rehashes go now and not right after a switch, when another process may be
-    about to load the old one.
+    The models of earlier rehashes go when that is noted, so that whenever this is killed the models
+    that the database names are there; and not right after a switch, when another process may be about to
+    load the old one.
     """
     with database.writing() as state:
         if state.model == fingerprint:
             return False
         if state.next_model != fingerprint:
-            remove_models_but(folder, [state.model])
             save_model(folder, hasher)
             database.connection.execute("DELETE FROM next_codes")
             database.connection.execute("UPDATE state SET next_model = ?", (fingerprint,))
+    with database.writing() as state:  # so that nobody saves another one just now
+        remove_models_but(folder, [state.model, state.next_model])
     return True
 
 
@@ -79,8 +82,7 @@ def _without_new_code(database: Database, last: int, limit: int) -> list[tuple[i
 def _write_codes(database: Database, hasher: Hasher, rows: list[tuple[int, str]]) -> None:
     if not rows:
         return
-    words = hasher.tfidf(text for _, text in rows)
-    codes, known = hasher.transform(words), hasher.known_word_counts(words) > 0
+    codes, known = hashed(hasher, (text for _, text in rows))
     new: Any = zip(rows, codes, known, strict=True)
     database.connection.executemany(
         "INSERT INTO next_codes VALUES (?, ?, ?, ?)",

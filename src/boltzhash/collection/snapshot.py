@@ -114,12 +114,13 @@ class Snapshot:
             found.append(Nearest(rows.places[near], distances))
         return _merged(found, None)
 
-    def known_places(self) -> Mask:
-        """Of each place, whether the model knows a word of its document."""
-        known = np.zeros(self.last_place + 1, dtype=np.bool_)
-        for rows in (self._mapped, self._in_memory()):
-            known[rows.places] = rows.known
-        return known
+    def has_known_within(self, query: Codes, radius: int) -> bool:
+        """Whether one is that near of whose document the model knows a word."""
+        for rows, mask in self._parts(None):
+            known = rows.known if mask is None else rows.known & mask
+            if len(scan.within(rows.codes, query, radius, known)[0]):
+                return True
+        return False
 
     def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         if len(self._mapped.places):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from boltzhash.codes import Codes
 from boltzhash.collection.codes_file import Rows
+from boltzhash.collection.coding import Coded
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.writes import Coded
 from boltzhash.corpus import Document
+from boltzhash.errors import CollectionError, DuplicateIdError
 from boltzhash.hashers import Hasher
 
 T = TypeVar("T")
@@ -78,6 +79,9 @@ class Store(Protocol):
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion, of one generation; called outside ``read``."""
 
+    def documents_here(self) -> Iterator[Document]:
+        """The same for the generation that is being read; called inside ``read``."""
+
     def count(self) -> int:
         """How many documents there really are."""
 
@@ -94,3 +98,36 @@ class Store(Protocol):
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the parts, as far as the engine can tell."""
+
+
+def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
+    """Raise where a document has an id that is there already, or that another of its batch has."""
+    seen: set[Id] = set()
+    for coded in batch:
+        id_ = coded.document.id
+        if id_ in taken or id_ in seen:
+            raise DuplicateIdError(
+                f"the id {id_!r} is in the collection already; nothing of its batch was added"
+            )
+        seen.add(id_)
+
+
+def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
+    """Of documents with the same id the last, in the order of the first."""
+    return {coded.document.id: coded for coded in batch}
+
+
+def check_format_version(version: int, shown: str) -> None:
+    if version > FORMAT_VERSION:
+        raise CollectionError(
+            f"{shown} has format version {version}; this boltzhash reads up to {FORMAT_VERSION}. "
+            "Update boltzhash"
+        )
+
+
+def no_such_collection(shown: str) -> CollectionError:
+    return CollectionError(f"{shown}: there is no such collection; create=True makes it")
+
+
+def rehash_taken_over(shown: str) -> CollectionError:
+    return CollectionError(f"{shown}: another rehash has taken over from this one")

@@ -5,21 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from boltzhash.collection.coding import Coded
 from boltzhash.collection.database import State
 from boltzhash.collection.documents import Id
 from boltzhash.collection.schema import code_checksum, document_checksum, field_rows
 from boltzhash.corpus import Document
 from boltzhash.errors import DuplicateIdError
-
-
-class Coded(NamedTuple):
-    """A document with its code, and whether the model knew any word of it."""
-
-    document: Document
-    code: bytes
-    known: int
 
 
 def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:

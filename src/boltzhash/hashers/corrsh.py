@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Documents, Terms
+    from boltzhash.batches import Batch, Documents, Share, Terms
     from boltzhash.distributions import Boltzmann
     from boltzhash.networks import Autoencoder, Rows
 
@@ -229,7 +229,7 @@ class CorrSH(DeepHasher):
             codes = posterior.sample(batch.generator)
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
-            loss = loss + self._contrast(posterior.location, beside)
+            loss = loss + self._contrast(posterior.location, beside, batch.share)
         reconstruction, kl = -first.detach().mean(), second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
@@ -283,15 +283,26 @@ class CorrSH(DeepHasher):
             batch.inputs, batch.neighbour, "location", batch.generator
         )
 
-    def _contrast(self, location: Tensor, beside: Tensor) -> Tensor:
-        """The weighted contrast between the codes of the documents and of their neighbours."""
+    def _contrast(self, location: Tensor, beside: Tensor, share: Share | None) -> Tensor:
+        """The weighted contrast between the codes of the documents and of their neighbours.
+
+        A document is told from all others of its minibatch. Where other processes have some of them,
+        their codes are fetched; each process then has the value of the whole minibatch, which must not
+        count by its share as the terms of its own documents do.
+        """
+        import torch
+
         from boltzhash.objectives import neighbour_contrast
 
         n = self._n_networks()
         one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
+        weight = self.contrast * CONTRAST_BITS / self.n_bits
+        if share is not None:
+            one, other = share.gathered(torch.cat([one, other], -1)).chunk(2, -1)
+            weight /= share.of_whole
         pairs = zip(one.chunk(n, -1), other.chunk(n, -1), strict=True)
         each = [neighbour_contrast(*pair, CONTRAST_TEMPERATURE).mean() for pair in pairs]
-        return self.contrast * CONTRAST_BITS / self.n_bits * sum(each[1:], each[0])
+        return weight * sum(each[1:], each[0])
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""

@@ -1,0 +1,324 @@
+"""From the result files to the tables of docs/collections.md and docs/scale.md.
+
+    python benchmarks/collection_report.py            # rewrites the blocks between the marks
+    python benchmarks/collection_report.py --check    # 1 where a block is not what it should be
+
+What was measured is read from results/collection.json, engines.json, encoding.json and search.json;
+what is extrapolated is computed here, linearly, and marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+MARK = "<!-- {name}: written by benchmarks/collection_report.py -->"
+END = "<!-- end of {name} -->"
+
+DOLLARS = 0.05  # a core-hour: an assumption, no figure of ours
+CORES = 2  # of the machine on which all was measured
+MEASURED, EXTRAPOLATED = "●", "○"
+
+Results = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; 1 where it would")
+    options = parser.parse_args()
+    stale = []
+    for page, blocks in pages().items():
+        path = ROOT / "docs" / page
+        text = path.read_text(encoding="utf-8")
+        new = text
+        for name, block in blocks.items():
+            new = with_block(new, name, block)
+        if new != text:
+            stale.append(page)
+            if not options.check:
+                path.write_text(new, encoding="utf-8")
+    print(f"not up to date: {', '.join(stale)}" if stale else "all blocks are up to date")
+    sys.exit(1 if stale and options.check else 0)
+
+
+def pages() -> dict[str, dict[str, str]]:
+    collection, engines, encoding, search = (
+        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("collection", "engines", "encoding", "search")
+    )
+    return {
+        "collections.md": {"costs": costs(collection)},
+        "scale.md": {
+            "steps": steps(figures(collection, engines, encoding, search)),
+            "engines": engine_table(engines),
+        },
+    }
+
+
+def with_block(text: str, name: str, block: str) -> str:
+    """The page with what stands between the marks of ``name`` replaced."""
+    begin, end = MARK.format(name=name), END.format(name=name)
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"the marks {begin} and {end} are not there")
+    return pattern.sub(lambda _: f"{begin}\n\n{block}\n\n{end}", text)
+
+
+# docs/collections.md
+
+
+def costs(one: Results) -> str:
+    each = one["bytes a document"]
+    load = one.get("load average of the last minutes")
+    rows = {
+        "on disk": f"{each['database']:.0f} bytes a document: {each['documents']:.0f} text and "
+        f"metadata, {each['codes']:.0f} code, {each['index']:.0f} indexes; codes.map "
+        f"{each['codes_file']:.0f} more",
+        "adding": f"{one['documents a second']:,} documents a second, in {one['seconds to add']:.0f} s "
+        "all of them (hashing included)",
+        "opening, first search": f"{one['open, s']:.2f} s, {one['first search, s']:.2f} s (where "
+        f"codes.map was lost: {one['first search without codes.map, s']:.1f} s, once)",
+        "search, p50 / p99": both(one["search, ms"]),
+        "with a filter asked before / a new one for 1 in 250 / for half": "; ".join(
+            both(one[f"search, {which}, ms"])
+            for which in ("same filter", "new filter (1/250)", "new filter (half)")
+        ),
+        "with rerank of 500": both(one["search, rerank, ms"]),
+        "within 8 bits": both(one["within 8 bits, ms"]),
+        "one document added, on disk": both(one["add one document, ms"]),
+        "all near-duplicates within 2 bits": f"{one['duplicates within 2 bits, s']:.0f} s",
+        "peak memory of the process that did all this": f"{one['peak memory, MB'] / 1000:.2f} GB",
+        "load of the machine, 1, 5 and 15 minutes": ", ".join(map(str, load)) if load else "busy",
+    }
+    about = (
+        f"{one['documents']:,} documents, {one['bits']} bits; {one['machine']}; search kernel "
+        f"{one.get('kernel', 'none')}; boltzhash {one['boltzhash']}."
+    )
+    return "\n".join(
+        [about, "", "| | |", "| --- | --- |", *(f"| {n} | {v} |" for n, v in rows.items())]
+    )
+
+
+def both(times: Results) -> str:
+    return f"{short(times['p50'])} / {short(times['p99'])} ms"
+
+
+# docs/scale.md
+
+
+class Figures(NamedTuple):
+    """What the steps are computed from; all of it was measured."""
+
+    encoded: float  # documents a second
+    added: float  # the same, written to a folder
+    added_to_postgres: float
+    in_memory: float  # bytes a document of a collection
+    on_disk: float
+    in_postgres: float
+    of_hnsw: float
+    hashing: float  # ms a query
+    scan: float  # ms of a million codes, and ten documents fetched
+    search: Results  # of a million, by text
+    single: float  # ms of one query over ten million by ExactIndex
+    batched: float  # queries a second
+
+
+def figures(collection: Results, engines: Results, encoding: Results, search: Results) -> Figures:
+    each = collection["bytes a document"]
+    by_text, by_code = collection["search, ms"], collection["search by code, ms"]["p50"]
+    (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
+    return Figures(
+        encoding["documents_per_second"]["texts → codes, 2 threads"],
+        collection["documents a second"],
+        engines["postgres, 1000000 documents"]["documents a second"],
+        each["codes_file"],
+        each["database"] + each["codes_file"],
+        *postgres_sizes(engines),
+        max(0.0, by_text["p50"] - by_code),
+        by_code,
+        by_text,
+        ten["single_ms"],
+        ten["queries_per_s"],
+    )
+
+
+def steps(of: Figures) -> str:
+    head = ["documents", "run", "encode", "codes in memory", "on disk with texts", "a search"]
+    rows = [[*head, "core-hours, dollars"], ["---"] * 7, *small_steps(of), *large_steps(of)]
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", how_they_come_about(of)])
+
+
+def small_steps(of: Figures) -> Iterator[list[str]]:
+    """One folder."""
+    runs = {
+        1_000: "`boltzhash encode` or a collection",
+        100_000: "a collection in a folder",
+        1_000_000: "a collection in a folder",
+        10_000_000: "the same; PostgreSQL where others write too",
+    }
+    for n, run in runs.items():
+        mark = MEASURED if n == 1_000_000 else EXTRAPOLATED
+        search = f"{short(of.hashing + of.scan * n / 1e6)} ms {EXTRAPOLATED}"
+        if n == 1_000_000:
+            search = f"{short(of.search['p50'])} ms (p50), {short(of.search['p99'])} ms (p99) ●"
+        if n == 10_000_000:
+            search += f" in a collection; {short(of.single)} ms by `ExactIndex` ●"
+        cost = "–" if n < 1_000_000 else f"{paid(n / of.added)} {mark}"
+        memory, disk = f"{size(n * of.in_memory)} {mark}", f"{size(n * of.on_disk)} {mark}"
+        yield [documents(n), run, f"{seconds(n / of.encoded)} ○", memory, disk, search, cost]
+
+
+def large_steps(of: Figures) -> Iterator[list[str]]:
+    """Codes in memory, texts in an engine; nothing of it was tried."""
+    n = 100_000_000
+    yield [
+        documents(n),
+        "PostgreSQL with HNSW; or codes in `ExactIndex`, texts elsewhere",
+        f"{seconds(n / of.encoded)} ○",
+        f"{size(8 * n)} ○",
+        f"{size(n * of.in_postgres)} in PostgreSQL, {size(n * of.of_hnsw)} more with HNSW ○",
+        f"{short(of.single * n / 1e7)} ms by `ExactIndex` ○",
+        f"{paid(n / of.added_to_postgres)} ○; HNSW see below",
+    ]
+    n = 1_000_000_000
+    yield [
+        documents(n),
+        "codes in `ExactIndex`, texts in an engine; or a Milvus cluster",
+        f"{seconds(n / of.encoded)} on {CORES} cores, "
+        f"{seconds(n / of.encoded * CORES / 64)} on 64 ○",
+        f"{size(8 * n)} ○",
+        f"{size(n * of.in_postgres)} in PostgreSQL ○",
+        f"{short(of.single * n / 1e10)} s by `ExactIndex` on {CORES} cores, "
+        f"{short(n / 1e7 / of.batched)} s a query in batches ○",
+        f"{paid(n / of.encoded)} to encode; {paid(n / of.added_to_postgres)} to add to PostgreSQL ○",
+    ]
+
+
+def how_they_come_about(of: Figures) -> str:
+    return (
+        f"How they come about: encoding {of.encoded:,.0f} documents/s on {CORES} threads ●; in a "
+        f"collection {of.in_memory:.1f} bytes a document in memory and {of.on_disk:.0f} on disk, "
+        f"codes.map included, {short(of.hashing)} ms to hash a query, {short(of.scan)} ms to scan a "
+        "million codes and fetch ten documents, all of which is taken to grow with the codes ●; "
+        f"`ExactIndex` holds 8 bytes a document, takes {short(of.single)} ms for one query over 10 "
+        f"million and answers {of.batched:,.0f} a second in batches ●; PostgreSQL "
+        f"{of.in_postgres:.0f} bytes a document and {of.of_hnsw:.0f} more for HNSW ●; adding "
+        f"{of.added:,.0f} documents/s to a folder, {of.added_to_postgres:,.0f} to PostgreSQL ●, "
+        "encoding included."
+    )
+
+
+def paid(time: float) -> str:
+    hours = CORES * time / 3600
+    return f"{short(hours)}, {short(hours * DOLLARS)}"
+
+
+def documents(n: int) -> str:
+    """
+    >>> documents(100_000), documents(10_000_000), documents(1_000_000_000)
+    ('100,000', '10 million', '1 billion')
+    """
+    for word, factor in (("billion", 10**9), ("million", 10**6)):
+        if n >= factor:
+            return f"{n // factor} {word}"
+    return f"{n:,}"
+
+
+def postgres_sizes(engines: Results) -> tuple[float, float]:
+    """Bytes a document without and with HNSW's share."""
+    plain = sum(engines["postgres, 1000000 documents"]["bytes a document"].values())
+    return plain, sum(engines["postgres, 200000 documents"]["bytes a document"].values()) - plain
+
+
+def engine_table(engines: Results) -> str:
+    columns = {
+        "PostgreSQL, 200,000": engines["postgres, 200000 documents"],
+        "PostgreSQL, 1 million": engines["postgres, 1000000 documents"],
+        "Milvus server, 100,000": engines["milvus, 100000 documents"],
+    }
+
+    def times(name: str) -> list[str]:
+        found = [one.get(name) for one in columns.values()]
+        return [f"{short(t['p50'])}, {short(t['p99'])}" if t else "–" for t in found]
+
+    def recall(one: Results) -> str:
+        about = one.get("approximate")
+        return f"{about['recall']}, {about['queries']}" if about else "–"
+
+    def built(one: Results) -> str:
+        return (
+            f"{one['build and measure it, s']:.0f} s" if "build and measure it, s" in one else "–"
+        )
+
+    def space(one: Results) -> str:
+        if "bytes of the engine's folder" in one:
+            whole = one["bytes of the engine's folder"] / one["documents"]
+            return f"{whole:,.0f}, whole folder with its logs"
+        return f"{sum(one['bytes a document'].values()):.0f}" + (
+            " with HNSW" if recall(one) != "–" else ""
+        )
+
+    rows = {
+        "documents added a second": [f"{one['documents a second']:,}" for one in columns.values()],
+        "search, exact, ms (p50, p99)": times("search, exact, ms"),
+        "search, exact, with a filter (1 of 250)": times("search, exact, filter (1/250), ms"),
+        "get, ms": times("get, ms"),
+        "add one document, ms": times("add one document, ms"),
+        "search, approximate, ms": times("search, approximate, ms"),
+        "recall of the 10 nearest, queries": [recall(one) for one in columns.values()],
+        "to build and measure that index": [built(one) for one in columns.values()],
+        "bytes a document": [space(one) for one in columns.values()],
+        "load of the machine": [str(one.get("load average", "busy")) for one in columns.values()],
+    }
+    slow = engines["postgres, 1000000 documents"]["search, exact, ms"]["p50"]
+    index = engines["postgres, 200000 documents"]
+    a_document = index["build and measure it, s"] / index["documents"]
+    after = (
+        "Exact search is a scan, so its time grows with the documents and falls with cores: at 100 "
+        f"million PostgreSQL would take some {slow / 10:.0f} s on {CORES} ○, and HNSW is what to use "
+        f"there. Building HNSW took {1000 * a_document:.1f} ms a document; at 100 million that would be "
+        f"{a_document * 1e8 / 3600:.0f} hours ○ with PostgreSQL's default of 64 MB "
+        "`maintenance_work_mem`; give it what the index needs "
+        f"({postgres_sizes(engines)[1]:.0f} bytes a document) and more workers before building at "
+        "that size."
+    )
+    lines = [f"| | {' | '.join(columns)} |", "|" + " --- |" * (1 + len(columns))]
+    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    return "\n".join([*lines, "", after])
+
+
+# Figures as one reads them
+
+
+def short(number: float) -> str:
+    """Two digits, or all before the point.
+
+    >>> [short(number) for number in (0.0123, 0.4, 7.89, 20.78, 1101.9)]
+    ['0.012', '0.4', '7.9', '21', '1,102']
+    """
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def size(n_bytes: float) -> str:
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= factor:
+            return f"{short(n_bytes / factor)} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
+def seconds(time: float) -> str:
+    for unit, factor in (("h", 3600), ("min", 60)):
+        if time >= factor:
+            return f"{short(time / factor)} {unit}"
+    return f"{short(time)} s"
+
+
+if __name__ == "__main__":
+    main()
