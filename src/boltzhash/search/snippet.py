@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from boltzhash.tokens import tokenize
 
@@ -19,22 +20,26 @@ def snippet(text: str, query: str, width: int = 80) -> str:
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
-    sought = set(tokenize(query))
+    return best_line(text, set(tokenize(query)), width)
+
+
+def best_line(text: str, sought: Set[str], width: int) -> str:
+    """:func:`snippet` for a query that has been cut into words already."""
     lines = [" ".join(sentence.split()) for sentence in _BREAKS.split(text)]
     lines = [line for line in lines if line]
     if not lines:
         return ""
-    best = max(lines, key=lambda line: len(sought.intersection(tokenize(line))))
+    best = max(lines, key=lambda line: len(sought & set(tokenize(line))))
     return _window(best, sought, width)
 
 
-def _window(line: str, sought: set[str], width: int) -> str:
+def _window(line: str, sought: Set[str], width: int) -> str:
     """At most ``width`` characters of a line, beginning a little before the first sought word."""
     if len(line) <= width:
         return line
     start = 0
     for word in re.finditer(r"\S+", line):
-        if sought.intersection(tokenize(word.group())):
+        if not sought.isdisjoint(tokenize(word.group())):
             places = (word.group().casefold().find(token) for token in sought)
             first = word.start() + min((p for p in places if p >= 0), default=0)
             start = max(0, min(first - _LEAD, len(line) - width))
