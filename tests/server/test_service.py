@@ -398,7 +398,11 @@ def test_serving_imports_nothing_that_is_slow_to_import(folder: Path) -> None:
         "import sys\nfrom pathlib import Path\n"
         "from boltzhash.server.app import create_app\n"
         "from boltzhash.server.settings import Settings\n"
-        "create_app(Settings(Path(sys.argv[1])))\n"
+        "from starlette.testclient import TestClient\n"
+        "app = create_app(Settings(Path(sys.argv[1])))\n"
+        "with TestClient(app, 'http://localhost') as client:\n"
+        "    body = {'text': 'moon', 'rerank': True}\n"
+        "    assert client.post('/v1/search', json=body).json()['hits']\n"
         "heavy = {'torch', 'umap', 'sklearn', 'scipy.stats', 'pandas'}.intersection(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

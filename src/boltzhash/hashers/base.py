@@ -37,6 +37,7 @@ from boltzhash.hashers.estimator import (
     check_is_fitted,
     check_random_state,
     validate_data,
+    validate_rows,
 )
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.sampling import Room, make_room, parse_memory
@@ -396,11 +397,7 @@ class Hasher(Estimator):
                 if start and not block:
                     return
                 yield block
-        matrix = check_not_negative(
-            validate_data(
-                self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
-            )
-        )
+        matrix = check_not_negative(validate_rows(self, X, self.n_features_in_))
         for start in range(0, matrix.shape[0], BLOCK):
             yield matrix[start : start + BLOCK]
 

@@ -11,6 +11,7 @@ from abc import ABC
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 
 class Estimator(ABC):  # noqa: B024  # what is abstract is in Hasher
@@ -88,6 +89,20 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 
     state: np.random.RandomState = check_random_state(seed)
     return state
+
+
+def validate_rows(estimator: Estimator, X: Any, n_columns: int) -> Any:
+    """A matrix to hash as CSR of float64, or scikit-learn's errors about it."""
+    if (
+        isinstance(X, sparse.csr_matrix | sparse.csr_array)
+        and X.dtype == np.float64
+        and X.shape[0] > 0
+        and X.shape[1] == n_columns
+        and np.isfinite(X.data).all()
+    ):
+        return X  # as our own tf-idf is, so that a search needs no scikit-learn
+    wanted = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 1}
+    return validate_data(estimator, X, reset=False, **wanted)
 
 
 def validate_data(estimator: Estimator, X: Any, **wanted: Any) -> Any:

@@ -7,9 +7,11 @@ from collections.abc import Set
 
 from boltzhash.tokens import tokenize
 
-# Sentences end at a full stop or an empty line; a heading with its underline is none.
+# Sentences end at a full stop, but not that of "i.e." or "e.g.", or an empty line; a heading with its
+# underline is none.
 _BREAKS = re.compile(
-    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)|(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n"
+    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)"
+    r"|(?<=[.!?])(?<!\bi\.e\.)(?<!\be\.g\.)\s+|(?<=[。！？])|\n\s*\n"
 )
 _LEAD = 20
 

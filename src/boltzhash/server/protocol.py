@@ -35,7 +35,7 @@ class PunctualProtocol(H11Protocol):
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._deadline = _cancelled(self._deadline)
+            _cancel(self._deadline)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -48,15 +48,15 @@ class PunctualProtocol(H11Protocol):
         self._wait_for_reader()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline = _cancelled(self._deadline)
-        self._patience = _cancelled(self._patience)
+        _cancel(self._deadline)
+        _cancel(self._patience)
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
         self._send_away(400, "this is not HTTP/1.1, or its headers are larger than 64 KiB")
 
     def _expect_request(self) -> None:
-        _cancelled(self._deadline)
+        _cancel(self._deadline)
         self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
 
     def _give_up(self) -> None:
@@ -76,7 +76,7 @@ class PunctualProtocol(H11Protocol):
 
     def _wait_for_reader(self) -> None:
         """From now on; a connection that was closed waits as well until all is read."""
-        self._patience = _cancelled(self._patience)
+        _cancel(self._patience)
         if self.transport.get_write_buffer_size() > 0:
             self._patience = self.loop.call_later(SEND_SECONDS, self._hang_up)
 
@@ -85,7 +85,7 @@ class PunctualProtocol(H11Protocol):
             self.transport.abort()
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
 
