@@ -107,8 +107,10 @@ test-browser: $(READY)
 	tests/server/install-browser
 	$(BIN)/python -m pytest -m browser tests/server
 
+# A minute of load with a killed worker, then starts over a million documents; wants a quiet machine.
 bench-service: | $(DEMO)/collection.sqlite
 	$(BIN)/python benchmarks/service.py $(DEMO)
+	$(BIN)/python benchmarks/service_start.py
 
 screenshots: | $(DEMO)/map/config.json
 	$(BIN)/python docs/screenshots.py $(DEMO)

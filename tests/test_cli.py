@@ -953,13 +953,12 @@ def test_encode_and_search_work_without_torch(
 
 NO_TORCH = """
 import sys
-sys.modules["pandas"] = None  # scikit-learn imports it where it is installed; we must do without
 from boltzhash.cli import main
 
 for arguments in sys.argv[1:]:
     code = main(arguments.split("|"))
     assert code == 0, code
-heavy = {"torch", "matplotlib", "pyarrow"}.intersection(sys.modules)
+heavy = {"torch", "sklearn", "matplotlib", "pandas", "pyarrow"}.intersection(sys.modules)
 assert not heavy, heavy
 """
 

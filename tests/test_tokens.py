@@ -6,6 +6,8 @@ import sys
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from boltzhash.tokens import character_classes, tokenize
 
@@ -33,6 +35,12 @@ TOKENS = {
 @pytest.mark.parametrize(("text", "expected"), TOKENS.values(), ids=TOKENS.keys())
 def test_tokens(text: str, expected: list[str]) -> None:
     assert tokenize(text) == [unicodedata.normalize("NFKC", word) for word in expected]
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_text_is_cut_as_any_other(text: str) -> None:
+    """The last word makes it text of another kind, which is cut by the general rule."""
+    assert [*tokenize(text), "水"] == tokenize(f"{text} 水")
 
 
 def test_classes_are_those_of_the_rule() -> None:

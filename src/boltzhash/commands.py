@@ -89,12 +89,12 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
-        if name not in kind._get_param_names():
+        if name not in kind.defaults():
             raise ValueError(f"--{name.replace('_', '-')} is no argument of {options.method}")
     if options.language is not None:
         settings["language"] = None if options.language == "none" else options.language
     for name, value in {"device": options.device, "verbose": True}.items():
-        if name in kind._get_param_names():
+        if name in kind.defaults():
             settings[name] = value
     make = CorrSH.as_published if options.published else kind
     return make(options.bits, random_state=options.seed, **settings)

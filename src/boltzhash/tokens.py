@@ -26,6 +26,7 @@ _MARKS = (
     "\u0d00-\u0d03\u0d3b-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf"
 )
 _TOKENS = re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}]){{2,}})")
+_ASCII_TOKENS = re.compile("[a-z0-9]{2,}")  # the same for ASCII, several times as fast
 
 
 def fold(text: str) -> str:
@@ -48,6 +49,8 @@ def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
     >>> tokenize("机器学习 naïve हिन्दी")
     ['机器', '器学', '学习', 'naïve', 'हिन्दी']
     """
+    if pattern is None and text.isascii():
+        return _ASCII_TOKENS.findall(text.lower())
     text = fold(text)
     if pattern is not None:
         return pattern.findall(text)

@@ -23,6 +23,11 @@ LONG = "word " * 40
         ("A title\n  \t\nThe apple itself", "apple", "The apple itself"),
         ("one\nline of\tan   apple", "apple", "one line of an apple"),
         ("version 3.11 of it. Then apples.", "version", "version 3.11 of it."),
+        (
+            "Fruit (e.g. an apple, i.e. Malus). Other.",
+            "apple",
+            "Fruit (e.g. an apple, i.e. Malus).",
+        ),
         ("READ_CSV reads. Other.", "csv read", "READ_CSV reads."),
         ("", "apple", ""),
         (" \n\n \t", "apple", ""),

@@ -29,10 +29,10 @@ class Served:
         self.process = process
         self.address = address
         self.log = log
-        self.client = httpx.Client(base_url=address, timeout=30)
-        self.writer = httpx.Client(
-            base_url=address, timeout=30, headers={"authorization": f"Bearer {KEY}"}
-        )
+        json = {"content-type": "application/json"}  # of bodies that are sent as they are as well
+        self.client = httpx.Client(base_url=address, timeout=30, headers=json)
+        key = {"authorization": f"Bearer {KEY}"}
+        self.writer = httpx.Client(base_url=address, timeout=30, headers=json | key)
 
     @property
     def port(self) -> int:

@@ -140,6 +140,21 @@ def test_search_as_you_type(watched: Watched, site: Any) -> None:
     assert titles(page) == [hit["title"] for hit in expected["hits"]]
 
 
+def test_the_first_page_leads_to_the_others(watched: Watched) -> None:
+    page = watched.open()
+    page.locator(".ways a", has_text="Bits").click()
+    page.wait_for_selector(".heat")
+    largest = max(abs(value) for value in scale_ends(page))
+    assert scale_ends(page) == [-largest, largest]
+    page.go_back()
+    page.wait_for_selector(".ways a")
+
+
+def scale_ends(page: Any) -> list[float]:
+    text = page.locator(".heat-scale").inner_text().replace("−", "-")
+    return [float(number) for number in re.findall(r"[-+][\d.]+", text)]
+
+
 def test_only_the_last_of_many_keystrokes_counts(watched: Watched) -> None:
     page = watched.open()
     requests: list[str] = []
@@ -312,7 +327,7 @@ def test_an_error_is_shown_and_can_be_tried_again(browser: Any, site: Any) -> No
     )
     page.locator("#q").fill("moon")
     page.wait_for_selector("[role=alert]")
-    assert "someone else is writing" in page.locator("[role=alert]").inner_text()
+    assert page.locator("[role=alert] p").inner_text() == "Someone else is writing."
     page.unroute("**/v1/search")
     page.route("**/v1/search", lambda route: route.abort())
     page.locator("#q").fill("moon star")

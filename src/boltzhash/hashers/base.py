@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,9 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.counting import check_texts
@@ -35,6 +32,13 @@ from boltzhash.hashers.documents import (
     one_by_one,
     words_a_row,
 )
+from boltzhash.hashers.estimator import (
+    Estimator,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+    validate_rows,
+)
 from boltzhash.persistence import Arrays, fingerprint, write_model
 from boltzhash.sampling import Room, make_room, parse_memory
 from boltzhash.text import TfIdf
@@ -53,13 +57,7 @@ class Encoded(NamedTuple):
     known_words: NDArray[np.int64] | None
 
 
-# scikit-learn's wrapping of outputs insists on an X, which features can do without.
-class Hasher(  # type: ignore[call-arg]
-    TransformerMixin,  # type: ignore[misc]  # sklearn is untyped
-    BaseEstimator,  # type: ignore[misc]
-    ABC,
-    auto_wrap_output_keys=None,
-):
+class Hasher(Estimator):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
 
     The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
@@ -313,14 +311,6 @@ class Hasher(  # type: ignore[call-arg]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tfidf_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.string = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
     def _room(self, max_memory: int | str | None) -> Room | None:
         if max_memory is None:
             return None
@@ -407,11 +397,7 @@ class Hasher(  # type: ignore[call-arg]
                 if start and not block:
                     return
                 yield block
-        matrix = check_not_negative(
-            validate_data(
-                self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=1
-            )
-        )
+        matrix = check_not_negative(validate_rows(self, X, self.n_features_in_))
         for start in range(0, matrix.shape[0], BLOCK):
             yield matrix[start : start + BLOCK]
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
@@ -22,6 +20,7 @@ from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.features import Features, FeatureScaling, feature_blocks
 from boltzhash.hashers.base import Hasher
 from boltzhash.hashers.documents import DocumentRows
+from boltzhash.hashers.estimator import check_is_fitted, check_random_state
 from boltzhash.hashers.explanation import BitWords, words_of_bits
 from boltzhash.inference import Floats, head, hidden_layers
 from boltzhash.persistence import Arrays

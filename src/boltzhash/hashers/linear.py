@@ -10,12 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError
 from boltzhash.features import Features
 from boltzhash.hashers.base import Hasher
+from boltzhash.hashers.estimator import check_random_state
 from boltzhash.inference import Floats
 from boltzhash.persistence import Arrays
 from boltzhash.text import unit_rows

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.utils import check_random_state
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
 from boltzhash.features import Features
 from boltzhash.hashers.base import Hasher
+from boltzhash.hashers.estimator import check_random_state
 from boltzhash.inference import Floats, linear
 from boltzhash.persistence import Arrays, fingerprint
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from boltzhash.tokens import tokenize
 
-# Sentences end at a full stop or an empty line; a heading with its underline is none.
+# Sentences end at a full stop, but not that of "i.e." or "e.g.", or an empty line; a heading with its
+# underline is none.
 _BREAKS = re.compile(
-    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)|(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n"
+    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)"
+    r"|(?<=[.!?])(?<!\bi\.e\.)(?<!\be\.g\.)\s+|(?<=[。！？])|\n\s*\n"
 )
 _LEAD = 20
 
@@ -19,22 +22,26 @@ def snippet(text: str, query: str, width: int = 80) -> str:
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
-    sought = set(tokenize(query))
+    return best_line(text, set(tokenize(query)), width)
+
+
+def best_line(text: str, sought: Set[str], width: int) -> str:
+    """:func:`snippet` for a query that has been cut into words already."""
     lines = [" ".join(sentence.split()) for sentence in _BREAKS.split(text)]
     lines = [line for line in lines if line]
     if not lines:
         return ""
-    best = max(lines, key=lambda line: len(sought.intersection(tokenize(line))))
+    best = max(lines, key=lambda line: len(sought & set(tokenize(line))))
     return _window(best, sought, width)
 
 
-def _window(line: str, sought: set[str], width: int) -> str:
+def _window(line: str, sought: Set[str], width: int) -> str:
     """At most ``width`` characters of a line, beginning a little before the first sought word."""
     if len(line) <= width:
         return line
     start = 0
     for word in re.finditer(r"\S+", line):
-        if sought.intersection(tokenize(word.group())):
+        if not sought.isdisjoint(tokenize(word.group())):
             places = (word.group().casefold().find(token) for token in sought)
             first = word.start() + min((p for p in places if p >= 0), default=0)
             start = max(0, min(first - _LEAD, len(line) - width))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Matches
+from boltzhash.collection import Match, Matches
 from boltzhash.collection.documents import Id
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
-from boltzhash.search import snippet
+from boltzhash.search.snippet import best_line
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.tokens import tokenize
@@ -122,18 +122,17 @@ def title_of(document: Document) -> str:
     return str(document.id)
 
 
-def marked_snippet(text: str, query: str) -> list[dict[str, Any]]:
-    """A line of a text in pieces, those with a word of the query marked.
+def marked_snippet(text: str, sought: Set[str]) -> list[dict[str, Any]]:
+    """A line of a text in pieces, those with a word that is sought marked.
 
-    >>> marked_snippet("Open a zip archive.", "zips, zip")
+    >>> marked_snippet("Open a zip archive.", {"zips", "zip"})
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
-    line = snippet(text[:_SEARCHED], query, width=_SNIPPET_LENGTH)
-    sought = set(tokenize(query))
+    line = best_line(text[:_SEARCHED], sought, _SNIPPET_LENGTH)
     pieces: list[dict[str, Any]] = []
     end = 0
     for word in _WORDS.finditer(line):
-        if sought.intersection(tokenize(word.group())):
+        if not sought.isdisjoint(tokenize(word.group())):
             if word.start() > end:
                 pieces.append({"text": line[end : word.start()]})
             pieces.append({"text": word.group(), "marked": True})
@@ -166,20 +165,20 @@ def _hits(reader: Reader, matches: Matches, text: str) -> list[dict[str, Any]]:
     """With the words of the text marked that the model knows: the others did not matter."""
     codes = reader.codes_of(matches.ids)
     words = tokenize(text)
-    query = " ".join(reader.vocabulary().intersection(words)) or text
-    return [
-        {
-            "id": match.id,
-            "distance": match.distance,
-            "title": title_of(match.document),
-            "snippet": marked_snippet(
-                without_title(match.document.text, title_of(match.document)), query
-            ),
-            "code": codes[match.id].tobytes().hex(),
-            "metadata": match.document.metadata or {},
-        }
-        for match in matches
-    ]
+    sought = reader.vocabulary().intersection(words) or set(words)
+    return [_hit(match, codes[match.id], sought) for match in matches]
+
+
+def _hit(match: Match, code: Codes, sought: Set[str]) -> dict[str, Any]:
+    title = title_of(match.document)
+    return {
+        "id": match.id,
+        "distance": match.distance,
+        "title": title,
+        "snippet": marked_snippet(without_title(match.document.text, title), sought),
+        "code": code.tobytes().hex(),
+        "metadata": match.document.metadata or {},
+    }
 
 
 def hits_of(reader: Reader, matches: Matches) -> list[dict[str, Any]]:

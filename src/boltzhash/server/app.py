@@ -55,8 +55,8 @@ def create_app(settings: Settings) -> FastAPI:
         },
     )
     app.state.service = service
-    app.include_router(operations)
     app.include_router(api)
+    app.include_router(operations)
     app.include_router(pages)
     middleware: dict[str, Any] = {"settings": settings, "metrics": service.metrics}
     app.add_middleware(Guard, **middleware)

@@ -18,6 +18,7 @@ from boltzhash.codes import MAX_BITS
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
+    MAX_DEPTH,
     MAX_IN_GROUP,
     MAX_K,
     MAX_QUERY,
@@ -52,6 +53,22 @@ def _check_values(where: dict[str, Any]) -> dict[str, Any]:
     return where
 
 
+def _check_depth(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Level by level: what is nested too deeply could be kept, but not be read again."""
+    level: list[Any] = [metadata]
+    for _ in range(MAX_DEPTH):
+        level = [
+            part
+            for whole in level
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return metadata
+    raise ValueError(f"metadata may be nested at most {MAX_DEPTH} levels deep")
+
+
+Metadata = Annotated[dict[StrictStr, Any], AfterValidator(_check_depth)]
 Conditions = Annotated[
     dict[StrictStr, Any], Field(max_length=MAX_CONDITIONS), AfterValidator(_check_values)
 ]
@@ -121,7 +138,7 @@ class GetRequest(Strict):
 class NewDocument(Strict):
     id: Id
     text: Annotated[StrictStr, Field(max_length=MAX_TEXT)]
-    metadata: dict[StrictStr, Any] | None = None
+    metadata: Metadata | None = None
 
 
 class AddRequest(Strict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def _api_page(description: dict[str, Any]) -> str:
 <body class="reference">
 <main>
 <h1>The API of this service</h1>
-<p>{escape(description["info"]["description"])}</p>
+<p>{_prose(description["info"]["description"])}</p>
 <p>For programs: <a href="openapi.json">openapi.json</a>. <a href="./">Back to the page</a>.</p>
 {"".join(sections)}
 </main>
@@ -91,7 +92,7 @@ def _api_page(description: dict[str, Any]) -> str:
 
 def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
     parts = [f"<h2><code>{method.upper()} {escape(path)}</code></h2>"]
-    parts.append(f"<p>{escape(operation.get('description', ''))}</p>")
+    parts.append(f"<p>{_prose(operation.get('description', ''))}</p>")
     if "security" in operation:
         parts.append("<p>Needs the key: <code>Authorization: Bearer KEY</code>.</p>")
     rows = [
@@ -123,10 +124,18 @@ def _table(title: str, rows: list[tuple[str, dict[str, Any], bool]]) -> str:
     lines = [
         f"<tr><th scope=row><code>{escape(name)}</code></th>"
         f"<td>{escape(_kind(schema))}{_default(schema, required)}</td>"
-        f"<td>{escape(schema.get('description', ''))}</td></tr>"
+        f"<td>{_prose(schema.get('description', ''))}</td></tr>"
         for name, schema, required in rows
     ]
     return f"<table><caption>{title}</caption><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _prose(text: str) -> str:
+    """
+    >>> _prose("`k` < 100")
+    '<code>k</code> &lt; 100'
+    """
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _kind(schema: dict[str, Any]) -> str:

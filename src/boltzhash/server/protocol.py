@@ -1,55 +1,104 @@
-"""HTTP/1.1 for clients of all kinds: who takes too long to say what they want is sent away."""
+"""HTTP/1.1 for clients of all kinds: who takes too long to ask or to listen is sent away."""
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from boltzhash.server.settings import HEADER_SECONDS
+from boltzhash.server.refusals import error_response
+from boltzhash.server.settings import HEADER_SECONDS, MAX_CONNECTIONS, SEND_SECONDS
 
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_CLOSE = {"connection": "close"}
 
 
 class PunctualProtocol(H11Protocol):
-    """uvicorn's protocol with a limit on the time until a request's headers are complete.
+    """uvicorn's protocol with limits on time and connections, and refusals in JSON.
 
-    uvicorn waits for them as long as a byte comes now and then, and so could be held by clients that
-    send nothing else.
+    uvicorn waits for the headers of a request as long as a byte comes now and then, and for a client to
+    read its answer for ever: it could be held by clients that do nothing else.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            self.app = _full
         self._expect_request()
 
     def data_received(self, data: bytes) -> None:
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._forget_deadline()
+            _cancel(self._deadline)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._wait_for_reader()
         if self.cycle is None or self.cycle.response_complete:  # else a pipelined one has begun
             self._expect_request()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reader()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_deadline()
+        _cancel(self._deadline)
+        _cancel(self._patience)
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        self._send_away(400, "this is not HTTP/1.1, or its headers are larger than 64 KiB")
+
     def _expect_request(self) -> None:
-        self._forget_deadline()
+        _cancel(self._deadline)
         self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
 
-    def _forget_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def _give_up(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.write(_TOO_SLOW)
-            self.transport.close()
+        self._send_away(
+            408, f"the headers did not arrive within {HEADER_SECONDS:g} s: send them faster"
+        )
+
+    def _send_away(self, status: int, message: str) -> None:
+        """A last word, unless the client has not even read the one before; then hang up."""
+        if self.transport.is_closing():
+            return
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if not is_answering and self.transport.get_write_buffer_size() == 0:
+            self.transport.write(_raw(status, message))
+        self.transport.close()  # which waits for what is written to be read
+        self._wait_for_reader()
+
+    def _wait_for_reader(self) -> None:
+        """From now on; a connection that was closed waits as well until all is read."""
+        _cancel(self._patience)
+        if self.transport.get_write_buffer_size() > 0:
+            self._patience = self.loop.call_later(SEND_SECONDS, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self.transport.get_write_buffer_size() > 0:
+            self.transport.abort()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+def _raw(status: int, message: str) -> bytes:
+    """A refusal as it goes over the wire, before there is a request that it could answer."""
+    answer = error_response(status, message, headers=_CLOSE)
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(answer.body)])
+
+
+async def _full(scope: Scope, receive: Receive, send: Send) -> None:
+    """What answers on connections that are too many."""
+    message = f"{MAX_CONNECTIONS} others are connected. Try again"
+    await error_response(503, message, headers={**_CLOSE, "retry-after": "1"})(scope, receive, send)

@@ -106,8 +106,12 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
     return error_response(error.status_code, message, headers=error.headers)
 
 
-async def answer_invalid(_: Request, error: Exception) -> Response:
+async def answer_invalid(request: Request, error: Exception) -> Response:
     """What is wrong with each field; what came is not repeated, it may be huge or hostile."""
+    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+        return error_response(
+            415, "the body must come with the header content-type: application/json"
+        )
     errors: list[dict[str, Any]] = error.errors()  # type: ignore[attr-defined]  # RequestValidationError
     details = [
         {"where": ".".join(map(str, e["loc"]))[:200], "problem": e["msg"][:300]}

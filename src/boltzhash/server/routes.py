@@ -27,6 +27,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"description": "Writing is off, or another site's page asked"},
     408: {"description": "The request did not arrive in time"},
     413: {"description": "The body is too large"},
+    415: {"description": "The body is not said to be JSON"},
     421: {"description": "The host is not one that the service answers to"},
     422: {"description": "A field is not what it should be"},
     500: {"description": "The collection is damaged"},

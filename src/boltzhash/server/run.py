@@ -12,7 +12,7 @@ from uvicorn.supervisors import Multiprocess
 from boltzhash.commands import OK, say
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
-from boltzhash.server.settings import MAX_CONNECTIONS, SHUTDOWN_SECONDS, Settings
+from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings
 
 _FAILED = 5  # the command line's code for files that cannot be read
 
@@ -33,7 +33,6 @@ def run(settings: Settings, host: str, port: int, workers: int) -> int:
         access_log=False,  # a reverse proxy has a better one, and queries are nobody's business
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_worker_healthcheck=30,  # a dead worker is noticed at once, a busy one is not dead
     )

@@ -20,6 +20,7 @@ MAX_K = 100
 MAX_BATCH = 1000  # documents a request: one transaction
 MAX_CONDITIONS = 32  # of a filter
 MAX_VALUES = 1000  # of a condition
+MAX_DEPTH = 32  # of lists and objects in metadata
 MAX_DUPLICATES_AMONG = 200_000  # documents that are compared while someone waits
 MAX_GROUPS = 100
 MAX_IN_GROUP = 20

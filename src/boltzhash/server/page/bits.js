@@ -103,8 +103,11 @@ function heatMap(told, state, choose) {
     couplings: "Couplings learned by the Boltzmann posterior: the mean of Σ over documents.",
     correlations: "Correlation of the codes of the documents.",
   };
+  const ends = [element("span", {}), element("span", {})];
   const draw = () => {
-    drawMatrix(canvas, matrices[state.matrix]);
+    const largest = drawMatrix(canvas, matrices[state.matrix]).toPrecision(2);
+    ends[0].textContent = `−${largest} apart`;
+    ends[1].textContent = `together +${largest}`;
     under.textContent = say[state.matrix];
     canvas.setAttribute("aria-label", `${say[state.matrix]} ${strongest(matrices[state.matrix])}`);
   };
@@ -136,12 +139,15 @@ function heatMap(told, state, choose) {
     : null;
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  return element("figure", { class: "heat-frame" }, choice, canvas, scale(), under);
+  return element("figure", { class: "heat-frame" }, choice,
+    element("div", { class: "heat-grid" }, axis("heat-top", told.n_bits), axis("heat-left", told.n_bits), canvas),
+    element("div", { class: "heat-scale", "aria-hidden": "true" }, ends[0], element("span", { class: "ramp" }), ends[1]),
+    under);
 }
 
-function scale() {
-  return element("div", { class: "heat-scale", "aria-hidden": "true" },
-    element("span", {}, "apart"), element("span", { class: "ramp" }), element("span", {}, "together"));
+// The numbers of some bits, evenly along a side.
+function axis(name, n) {
+  return element("div", { class: name, "aria-hidden": "true" }, ...[0, 1, 2, 3].map((part) => element("span", {}, String((part * n) / 4))));
 }
 
 function strongest(matrix) {
@@ -173,6 +179,7 @@ function drawMatrix(canvas, matrix) {
     image.data[at + 3] = 255;
   }));
   context.putImageData(image, 0, 0);
+  return largest;
 }
 
 function parse(hex) {

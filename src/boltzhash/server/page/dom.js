@@ -38,12 +38,16 @@ export function notice(title, ...children) {
   return element("section", { class: "notice" }, element("h2", {}, title), ...children);
 }
 
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
+}
+
 // An error as the service told it, and a way to try again.
 export function failure(error, again) {
   return element(
     "div",
     { class: "failure", role: "alert" },
-    element("p", {}, error.message),
+    element("p", {}, sentence(again ? error.message.replace(/\.? Try again$/, "") : error.message)),
     again ? element("button", { type: "button", onclick: again }, "Try again") : null,
   );
 }

@@ -132,10 +132,9 @@ function bitTable(title, bits, onBit) {
 
 function words(bit) {
   if (bit.words.length === 0) return ["no words"];
-  return bit.words.slice(0, 8).flatMap((word, i) => [
-    i ? " " : "",
-    bit.in_document.includes(word) || bit.in_query.includes(word) ? element("mark", {}, word) : word,
-  ]);
+  const said = (word) => bit.in_document.includes(word) || bit.in_query.includes(word);
+  const saidFirst = [...bit.words.filter(said), ...bit.words.filter((word) => !said(word))];
+  return saidFirst.slice(0, 8).flatMap((word, i) => [i ? " " : "", said(word) ? element("mark", {}, word) : word]);
 }
 
 function moveWithKeys(event, list) {

@@ -9,6 +9,7 @@ const CATEGORIES = ["#3f6fd8", "#e0793a", "#2f9e68", "#c2468f", "#8a63d2", "#b89
 const ORDERED = ["#30519c", "#3d6dad", "#4a8ab5", "#5ea6b3", "#80bfa5", "#aed191", "#dcd47c", "#f0c25e"];
 const GREY = "#8d8a84";
 const REACH = 14; // pixels around the pointer in which a point is hit
+const MOST_STRETCHED = 1.7;
 const MANY = 20_000; // points that are drawn coarsely while the map moves
 
 export function mapView(main, state, { go }) {
@@ -112,6 +113,14 @@ function legend(told, palette, shown, redraw) {
   return element("span", { class: "legend", role: "group", "aria-label": "Show only" }, ...buttons);
 }
 
+// The first words of a document, without a first paragraph that only says the title again.
+function beginning({ title, text }) {
+  const words = (some) => some.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join(" ");
+  const [first, ...rest] = text.split("\n\n");
+  const told = (rest.length && words(first) === words(title) ? rest.join(" ") : text).replace(/\s+/g, " ").trim();
+  return told.length <= 160 ? told : `${told.slice(0, 160).replace(/\s+\S*$/, "")} …`;
+}
+
 class Chart {
   constructor(canvas, tip, points, palette, shown, places, onChosen) {
     Object.assign(this, { canvas, tip, points, palette, shown, places, onChosen });
@@ -153,8 +162,9 @@ class Chart {
 
   reset() {
     const { width, height } = this.canvas;
-    const scale = Math.min(width, height) * 0.96;
-    const stretch = Math.min(1.7, Math.max(1, (width * 0.96) / scale)); // the axes mean nothing: fill the frame
+    const [room, tall] = [width * 0.96, height * 0.96];
+    const scale = Math.min(tall, room * MOST_STRETCHED);
+    const stretch = Math.min(MOST_STRETCHED, room / scale); // the axes mean nothing: fill the frame
     this.view = { scale, stretch, left: (width - scale * stretch) / 2, top: (height - scale) / 2 };
     this.draw();
   }
@@ -265,7 +275,7 @@ class Chart {
       const found = await this.#document(point);
       if (!found) return;
       const ratio = this.canvas.width / this.canvas.getBoundingClientRect().width;
-      this.tip.replaceChildren(element("b", {}, found.title), element("p", {}, found.text.replace(/\s+/g, " ").slice(0, 160)));
+      this.tip.replaceChildren(element("b", {}, found.title), element("p", {}, beginning(found)));
       this.tip.hidden = false;
       const room = this.canvas.clientWidth - this.tip.offsetWidth - 8;
       this.tip.style.left = `${Math.max(8, Math.min(at.x / ratio + 14, room))}px`;

@@ -73,7 +73,7 @@ export class Points {
 
 function dotRadius(n, scale, width) {
   const ratio = devicePixelRatio || 1;
-  const roomy = Math.sqrt((scale * scale) / Math.max(n, 1)) / 12;
+  const roomy = Math.min(2 * ratio, Math.sqrt((scale * scale) / Math.max(n, 1)) / 3.5);
   return Math.min(5 * ratio, Math.max(1.1 * ratio, roomy, (1.2 * ratio * scale) / Math.max(width, 1) / 2));
 }
 

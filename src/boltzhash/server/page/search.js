@@ -71,7 +71,7 @@ export function searchView(main, state, { stats, go }) {
     remember(state);
     showLike();
     if (state.like === null && state.q.trim() === "") {
-      results.replaceChildren(welcome(stats));
+      results.replaceChildren(welcome(stats, go));
       announce("");
       return;
     }
@@ -104,7 +104,8 @@ export function searchView(main, state, { stats, go }) {
       const nearest = Math.min(...found.hits.map((hit) => hit.distance));
       announce(`${counted(found.hits.length, "document", "documents")}, the nearest ${counted(nearest, "bit", "bits")} away`);
       children.push(
-        element("p", { class: "summary" }, barcode(code), element("span", {}, state.like !== null ? "its code" : "the code of your words")),
+        element("p", { class: "summary" }, barcode(code), element("span", {}, state.like !== null ? "its code" : "the code of your words"),
+          element("span", { class: "bar-key" }, element("i", { class: "same" }), "bits that agree", element("i", { class: "other" }), "that differ")),
         element("h2", { class: "unseen" }, "Documents found"),
         hitList(found.hits, { query, code, onLike, onBit }),
       );
@@ -124,7 +125,7 @@ export function searchView(main, state, { stats, go }) {
       input,
       element("div", { class: "options" },
         filters,
-        element("label", { class: "switch" }, words, " order by words"),
+        element("label", { class: "switch" }, words, " rank by shared words"),
       ),
     ),
     like,
@@ -139,10 +140,23 @@ export function searchView(main, state, { stats, go }) {
   if (state.like === null && matchMedia("(pointer: fine)").matches) input.focus({ preventScroll: true });
 }
 
-function welcome(stats) {
+function welcome(stats, go) {
   return element("div", { class: "welcome" },
     element("p", { class: "lead" },
       `${number(stats.documents)} documents, each kept as a code of ${stats.bits} bits. Documents about the same things have codes that differ in few of them.`),
-    element("p", {}, "Type a few words: their code is compared with all others as you type."),
+    element("p", {}, "Type a few words: their code is compared with all others as you type. Or look around:"),
+    element("ul", { class: "ways" },
+      way("map", "Map", "Every document a point; what has near codes lies near.", go),
+      way("bits", "Bits", `What each of the ${stats.bits} bits stands for, and which go together.`, go),
+      way("duplicates", "Duplicates", "Documents that say the same, side by side.", go)),
   );
+}
+
+function way(view, name, text, go) {
+  return element("li", {},
+    element("a", { href: `?view=${view}`, onclick: (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      go({ view });
+    } }, element("b", {}, name), element("span", {}, text)));
 }
