@@ -50,6 +50,12 @@ def load(folder: str | Path) -> Hasher:
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
+    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
+    if differ:
+        raise ModelError(
+            f"{folder} is of a {kind} with other settings than this boltzhash has "
+            f"({', '.join(differ)}): fit it again, or use the version that saved it"
+        )
     try:
         return HASHERS[kind]._restore(params, arrays, words)
     except (IndexError, KeyError, TypeError, ValueError) as error:
