@@ -22,7 +22,7 @@ from boltzhash.metrics.codes import bit_correlations
 from corpora import Corpus, corpus
 from evaluation import TOP
 from results import write
-from run import circumstances, make
+from run import circumstances, make, unfinished
 from runs import AS_PUBLISHED, DEFAULT, Run, Settings, grid
 
 BITS, SEED = 128, 0
@@ -125,7 +125,7 @@ def thousandths(values: Matrix) -> list[Any]:
 
 
 def main() -> None:
-    todo = [run for run in RUNS if not run.path.exists()]
+    todo = unfinished(RUNS)
     print(f"{len(todo)} fits to do", flush=True)
     for run in todo:
         result = picture(run, corpus(run.corpus))

@@ -1,0 +1,167 @@
+"""Figure 2, maps of 128-bit codes, and the correlations of their bits: from what ``codes.py`` left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from cells import Result, short
+from results import read_all
+
+Matrix = NDArray[np.float64]
+
+METHODS = ("VDSH", "NASH", "CorrSH")
+RECIPES = {"-published": "as published", "": "defaults"}
+
+# Families of newsgroups share a hue of Okabe and Ito's palette, groups of one go from light to dark. The
+# numbers are the columns of the labels: the groups in alphabetical order.
+FAMILIES: list[tuple[str, str, dict[int, str]]] = [
+    (
+        "comp",
+        "#0072b2",
+        {1: "graphics", 2: "ms-windows", 3: "ibm hardware", 4: "mac hardware", 5: "windows.x"},
+    ),
+    ("rec", "#e69f00", {7: "autos", 8: "motorcycles", 9: "baseball", 10: "hockey"}),
+    ("sci", "#009e73", {11: "crypt", 12: "electronics", 13: "med", 14: "space"}),
+    ("politics", "#cc79a7", {16: "guns", 17: "mideast", 18: "politics.misc"}),
+    ("religion", "#d55e00", {0: "atheism", 15: "christian", 19: "religion.misc"}),
+    ("misc", "#777777", {6: "forsale"}),
+]
+
+
+def colours() -> dict[int, str]:
+    """Column of a newsgroup → colour."""
+    found = {}
+    for _, hue, groups in FAMILIES:
+        # From half way to white to half way to black.
+        shades = np.linspace(0.45, -0.5, len(groups)) if len(groups) > 1 else [0.0]
+        for column, shade in zip(groups, shades, strict=True):
+            target, amount = (1.0, shade) if shade > 0 else (0.0, -shade)
+            red, green, blue = (c + (target - c) * amount for c in to_rgb(hue))
+            found[column] = to_hex((red, green, blue))
+    return found
+
+
+def draw_maps() -> Figure | None:
+    """UMAP of the codes of the test documents, a panel a method and recipe."""
+    results = {result["settings"]: result for result in read_all("codes")}
+    if not results:
+        return None
+    figure, axes = plt.subplots(len(RECIPES), len(METHODS), figsize=(10.2, 8.2))
+    figure.subplots_adjust(left=0.01, right=0.99, top=0.965, bottom=0.115, wspace=0.03, hspace=0.1)
+    for row, (suffix, recipe) in enumerate(RECIPES.items()):
+        for column, method in enumerate(METHODS):
+            panel = axes[row, column]
+            result = results.get(method + suffix)
+            if result is None:
+                panel.set_axis_off()
+            else:
+                _map(panel, result, f"{method}, {recipe}")
+    _legend(figure)
+    return figure
+
+
+def _map(axes: Axes, result: Result, title: str) -> None:
+    x, y = np.array(result["points"]).T / 1000
+    groups = np.array(result["groups"])
+    shades = colours()
+    axes.scatter(x, y, c=[shades[g] for g in groups], s=2.2, linewidths=0, rasterized=True)
+    axes.set_title(f"{title}: {short(result['precision']['label-free'])}", loc="left")
+    axes.set(xticks=[], yticks=[], xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    for side in axes.spines.values():
+        side.set(visible=True, color="#cccccc", linewidth=0.6)
+
+
+def _legend(figure: Figure) -> None:
+    """A column a family, its groups below its name."""
+    shades = colours()
+    for number, (family, _, groups) in enumerate(FAMILIES):
+        handles = [
+            Line2D([], [], color=shades[column], marker="o", markersize=5, linestyle="", label=name)
+            for column, name in groups.items()
+        ]
+        legend = figure.legend(
+            handles=handles,
+            title=family,
+            loc="upper left",
+            bbox_to_anchor=(0.03 + number * 0.163, 0.112),
+            frameon=False,
+            fontsize=7.5,
+            handletextpad=0.2,
+            labelspacing=0.25,
+            borderpad=0,
+            alignment="left",
+            title_fontproperties={"weight": "bold", "size": 8},
+        )
+        figure.add_artist(legend)
+
+
+def draw_correlations() -> Figure | None:
+    """Beside each other: the mean of Σ(x) as correlation, the codes' own, and one against the other."""
+    results = {r["settings"]: r for r in read_all("codes") if "learned_correlation" in r}
+    rows = [(f"CorrSH, {recipe}", f"CorrSH{suffix}") for suffix, recipe in RECIPES.items()]
+    rows = [(title, name) for title, name in rows if name in results]
+    if not rows:
+        return None
+    figure, axes = plt.subplots(
+        len(rows), 3, figsize=(10.2, 3.6 * len(rows)), layout="constrained", squeeze=False
+    )
+    for (title, name), panels in zip(rows, axes, strict=True):
+        _correlations(figure, panels, title, results[name])
+    return figure
+
+
+def _correlations(figure: Figure, panels: Any, title: str, result: Result) -> None:
+    bits = result["bits"]
+    learned = square(result["learned_correlation"], bits)
+    codes = square(result["code_correlation"], bits)
+    order = leaves_list(linkage(squareform(1 - np.abs(codes), checks=False), "average"))
+    for axes, matrix, what in (
+        (panels[0], learned, "learned: mean of Σ(x) as correlation"),
+        (panels[1], codes, "codes of test documents"),
+    ):
+        pairs = np.abs(matrix[np.triu_indices(bits, 1)])
+        limit = float(np.quantile(pairs, 0.995))
+        shown = matrix[np.ix_(order, order)].copy()
+        np.fill_diagonal(shown, np.nan)
+        image = axes.imshow(shown, cmap="PuOr_r", vmin=-limit, vmax=limit, interpolation="nearest")
+        bar = figure.colorbar(image, ax=axes, shrink=0.8, extend="both")
+        bar.outline.set_visible(False)
+        axes.set_title(f"{title}\n{what}", loc="left")
+        axes.set(xticks=[], yticks=[], xlabel="bits, those that go together side by side")
+        axes.set_facecolor("#dddddd")
+    _against(panels[2], learned, codes)
+
+
+def _against(axes: Axes, learned: Matrix, codes: Matrix) -> None:
+    above = np.triu_indices(len(learned), 1)
+    x, y = codes[above], learned[above]
+    axes.scatter(x, y, s=2, color="#0072b2", alpha=0.35, linewidths=0, rasterized=True)
+    axes.axhline(0, color="#999999", linewidth=0.6, zorder=0)
+    axes.axvline(0, color="#999999", linewidth=0.6, zorder=0)
+    r = float(np.corrcoef(x, y)[0, 1])
+    axes.set_title(f"\nevery pair of bits, r = {r:.2f}", loc="left")
+    axes.set(xlabel="correlation in the codes", ylabel="learned correlation")
+
+
+def square(above_diagonal: list[int], bits: int) -> Matrix:
+    """The symmetric matrix whose entries above the diagonal are these, in thousandths.
+
+    >>> square([250, -500, 0], 3)
+    array([[ 1.  ,  0.25, -0.5 ],
+           [ 0.25,  1.  ,  0.  ],
+           [-0.5 ,  0.  ,  1.  ]])
+    """
+    matrix = np.eye(bits)
+    rows, columns = np.triu_indices(bits, 1)
+    matrix[rows, columns] = matrix[columns, rows] = np.array(above_diagonal) / 1000
+    return matrix
