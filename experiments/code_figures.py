@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
@@ -28,7 +30,7 @@ FAMILIES: list[tuple[str, str, dict[int, str]]] = [
     (
         "comp",
         "#0072b2",
-        {1: "graphics", 2: "ms-windows", 3: "ibm hardware", 4: "mac hardware", 5: "windows.x"},
+        {1: "graphics", 2: "ms-windows", 3: "ibm.pc", 4: "mac", 5: "windows.x"},
     ),
     ("rec", "#e69f00", {7: "autos", 8: "motorcycles", 9: "baseball", 10: "hockey"}),
     ("sci", "#009e73", {11: "crypt", 12: "electronics", 13: "med", 14: "space"}),
@@ -56,9 +58,20 @@ def draw_maps() -> Figure | None:
     results = {result["settings"]: result for result in read_all("codes")}
     if not results:
         return None
-    figure, axes = plt.subplots(len(RECIPES), len(METHODS), figsize=(10.2, 8.2))
-    figure.subplots_adjust(left=0.01, right=0.99, top=0.965, bottom=0.115, wspace=0.03, hspace=0.1)
-    for row, (suffix, recipe) in enumerate(RECIPES.items()):
+    recipes = {s: r for s, r in RECIPES.items() if any(m + s in results for m in METHODS)}
+    legend, height = 0.95, 0.95 + 3.6 * len(recipes)  # inches
+    figure, axes = plt.subplots(
+        len(recipes), len(METHODS), figsize=(10.2, height), squeeze=False, subplot_kw={"aspect": 1}
+    )
+    figure.subplots_adjust(
+        left=0.01,
+        right=0.99,
+        top=1 - 0.25 / height,
+        bottom=legend / height,
+        wspace=0.03,
+        hspace=0.1,
+    )
+    for row, (suffix, recipe) in enumerate(recipes.items()):
         for column, method in enumerate(METHODS):
             panel = axes[row, column]
             result = results.get(method + suffix)
@@ -66,7 +79,7 @@ def draw_maps() -> Figure | None:
                 panel.set_axis_off()
             else:
                 _map(panel, result, f"{method}, {recipe}")
-    _legend(figure)
+    _legend(figure, legend / height)
     return figure
 
 
@@ -77,11 +90,54 @@ def _map(axes: Axes, result: Result, title: str) -> None:
     axes.scatter(x, y, c=[shades[g] for g in groups], s=2.2, linewidths=0, rasterized=True)
     axes.set_title(f"{title}: {short(result['precision']['label-free'])}", loc="left")
     axes.set(xticks=[], yticks=[], xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    present = sorted(set(groups.tolist()))
+    _names(axes, {g: (np.median(x[groups == g]), np.median(y[groups == g])) for g in present})
     for side in axes.spines.values():
         side.set(visible=True, color="#cccccc", linewidth=0.6)
 
 
-def _legend(figure: Figure) -> None:
+# Of a letter of a group's name, as a share of the panel: its width and the distance of two lines.
+LETTER, LINE = 0.0145, 0.029
+
+
+def _names(axes: Axes, centres: dict[int, tuple[Any, Any]]) -> None:
+    """Groups' names amid their points: colours alone do not tell twenty groups apart."""
+    names = {group: name for _, _, groups in FAMILIES for group, name in groups.items()}
+    halo = withStroke(linewidth=1.8, foreground="white")
+    boxes = [(float(x), float(y), LETTER * len(names[g])) for g, (x, y) in centres.items()]
+    for group, (x, _, width), y in zip(centres, boxes, lines_apart(boxes, LINE), strict=True):
+        x = min(max(x, width / 2), 1 - width / 2)
+        dark = tuple(0.55 * c for c in to_rgb(colours()[group]))
+        style: dict[str, Any] = {"size": 5.5, "color": dark, "ha": "center", "va": "center"}
+        axes.text(x, y, names[group], path_effects=[halo], zorder=3, **style)
+
+
+def lines_apart(boxes: list[tuple[float, float, float]], gap: float) -> list[float]:
+    """Heights of names (x, y, width) so moved that none lies on another.
+
+    >>> lines_apart([(0.5, 0.5, 0.2), (0.6, 0.51, 0.2), (0.9, 0.5, 0.2)], 0.04)
+    [0.4846, 0.5254, 0.5]
+    """
+    heights = [y for _, y, _ in boxes]
+    pairs = [
+        (i, j)
+        for (i, one), (j, other) in itertools.combinations(enumerate(boxes), 2)
+        if abs(one[0] - other[0]) < (one[2] + other[2]) / 2
+    ]
+    for _ in range(1000):  # pushing one pair apart may push it onto a third
+        near = [(i, j) for i, j in pairs if abs(heights[i] - heights[j]) < gap]
+        if not near:
+            break
+        for i, j in near:
+            low, high = (i, j) if heights[i] <= heights[j] else (j, i)
+            push = (
+                max(0.0, 1.02 * gap - (heights[high] - heights[low])) / 2
+            )  # a little more, to end
+            heights[low], heights[high] = heights[low] - push, heights[high] + push
+    return [round(height, 6) for height in heights]
+
+
+def _legend(figure: Figure, top: float) -> None:
     """A column a family, its groups below its name."""
     shades = colours()
     for number, (family, _, groups) in enumerate(FAMILIES):
@@ -93,7 +149,7 @@ def _legend(figure: Figure) -> None:
             handles=handles,
             title=family,
             loc="upper left",
-            bbox_to_anchor=(0.03 + number * 0.163, 0.112),
+            bbox_to_anchor=(0.03 + number * 0.163, top - 0.01),
             frameon=False,
             fontsize=7.5,
             handletextpad=0.2,

@@ -49,9 +49,9 @@ LINES = [
 AS_PUBLISHED = Line("CorrSH-published", "CorrSH, published", "#d55e00", "o")
 
 
-def draw() -> Figure | None:
+def draw(*experiments: str) -> Figure | None:
     """Above: defaults, last epoch. Below: as published, best epoch on test, beside the paper's."""
-    results = read_all("tables") + read_all("quality")
+    results = [result for name in experiments for result in read_all(name)]
     ours, published = cells(results), cells(results, "published")
     if not ours:
         return None

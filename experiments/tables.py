@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import claims
 import paper_tables
 import posterior
 from cells import PROTOCOLS, Result, cells, markdown, seeds, short, signed, spread
@@ -162,6 +163,10 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
     **{f"protocols-{corpus}": partial(paper_tables.protocols_table, corpus) for corpus in MAIN},
     "agreement": paper_tables.agreement_table,
+    "best": claims.best_table,
+    "margin": claims.margin_table,
+    "longer": claims.longer_table,
+    "order": claims.order_table,
     "ablation-rank": partial(paper_tables.ablation_table, "rank"),
     "ablation-components": partial(paper_tables.ablation_table, "components"),
     "combined": paper_tables.combined_table,
@@ -169,6 +174,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "seconds": paper_tables.seconds_table,
     "seconds-summary": paper_tables.seconds_summary,
     "posterior": posterior.posterior_table,
+    "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,
 }
