@@ -56,7 +56,9 @@ def draw(*experiments: str) -> Figure | None:
     if not ours:
         return None
     figure, axes = plt.subplots(2, len(MAIN), figsize=(WIDTH, HEIGHT), sharex=True)
-    figure.subplots_adjust(left=0.05, right=0.905, top=0.925, bottom=0.055, wspace=0.5, hspace=0.27)
+    figure.subplots_adjust(
+        left=0.06, right=0.905, top=0.925, bottom=0.055, wspace=0.56, hspace=0.27
+    )
     for column, corpus in enumerate(MAIN):
         _defaults(axes[0, column], corpus, ours)
         _published(axes[1, column], corpus, published)
@@ -68,7 +70,7 @@ def draw(*experiments: str) -> Figure | None:
         )
     ):
         top = axes[row, 0].get_position().y1
-        figure.text(0.05, top + 0.032, title, weight="bold", size=9.5)
+        figure.text(0.06, top + 0.032, title, weight="bold", size=9.5)
     return figure
 
 
@@ -140,6 +142,7 @@ def _finish(axes: Axes, corpus: str, labels: list[Label]) -> None:
     axes.tick_params(labelbottom=True)
     axes.set_xlabel("bits", labelpad=1)
     axes.set_xlim(-0.15, len(LENGTHS) - 0.9)
+    axes.set_ylabel("precision of the top 100" if corpus == MAIN[0] else "")
     axes.grid(axis="y")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.1f}".removeprefix("0"))
     axes.yaxis.set_major_locator(MultipleLocator(0.1))
