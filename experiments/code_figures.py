@@ -145,7 +145,7 @@ def _legend(figure: Figure, top: float) -> None:
             Line2D([], [], color=shades[column], marker="o", markersize=5, linestyle="", label=name)
             for column, name in groups.items()
         ]
-        legend = figure.legend(
+        figure.legend(
             handles=handles,
             title=family,
             loc="upper left",
@@ -158,7 +158,6 @@ def _legend(figure: Figure, top: float) -> None:
             alignment="left",
             title_fontproperties={"weight": "bold", "size": 8},
         )
-        figure.add_artist(legend)
 
 
 def draw_correlations() -> Figure | None:

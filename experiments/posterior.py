@@ -88,10 +88,11 @@ def posterior_summary() -> str:
 def pairing() -> str:
     """How much two posteriors have in common for having the same seed: why seeds are not paired."""
     ones, others = [], []
+    results = _results()
     for one, corpus in itertools.product(COMPARISONS, MAIN):
         runs = {
             (r["settings"], r["seed"]): r["precision"]["label-free"]
-            for r in _results()
+            for r in results
             if (r["corpus"], r["bits"]) == (corpus, one.bits)
         }
         pairs = [
