@@ -56,29 +56,31 @@ def colours() -> dict[int, str]:
 def draw_maps() -> Figure | None:
     """UMAP of the codes of the test documents, a panel a method and recipe."""
     results = {result["settings"]: result for result in read_all("codes")}
-    if not results:
+    panels = [
+        (f"{method}, {recipe}", results[method + suffix])
+        for suffix, recipe in RECIPES.items()
+        for method in METHODS
+        if method + suffix in results
+    ]
+    if not panels:
         return None
-    recipes = {s: r for s, r in RECIPES.items() if any(m + s in results for m in METHODS)}
-    legend, height = 0.95, 0.95 + 3.6 * len(recipes)  # inches
-    figure, axes = plt.subplots(
-        len(recipes), len(METHODS), figsize=(10.2, height), squeeze=False, subplot_kw={"aspect": 1}
-    )
+    columns = 2 if len(panels) <= 4 else 3
+    rows = -(-len(panels) // columns)
+    size, legend = 10.0 / columns, 1.05  # inches
+    height = legend + (size + 0.25) * rows
+    figure, axes = plt.subplots(rows, columns, figsize=(10.2, height), squeeze=False)
     figure.subplots_adjust(
         left=0.01,
         right=0.99,
         top=1 - 0.25 / height,
         bottom=legend / height,
         wspace=0.03,
-        hspace=0.1,
+        hspace=0.25 / size,
     )
-    for row, (suffix, recipe) in enumerate(recipes.items()):
-        for column, method in enumerate(METHODS):
-            panel = axes[row, column]
-            result = results.get(method + suffix)
-            if result is None:
-                panel.set_axis_off()
-            else:
-                _map(panel, result, f"{method}, {recipe}")
+    for panel in axes.flat[len(panels) :]:
+        panel.set_axis_off()
+    for panel, (title, result) in zip(axes.flat, panels, strict=False):
+        _map(panel, result, title)
     _legend(figure, legend / height)
     return figure
 
