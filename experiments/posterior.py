@@ -1,7 +1,8 @@
 """Is the correlated posterior better than the factorised one, all else equal? By how much, how surely?
 
-Only result files are read. A comparison is a pair of settings that differ in the posterior alone, and is
-made under each protocol. Positive is in favour of the correlated posterior.
+Only result files are read. A comparison is a pair of settings that differ in the posterior alone (under
+the authors' schedule in the KL weight as well), and is made under each protocol. Positive is in favour of
+the correlated posterior.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import statistics
 from typing import NamedTuple
 
 import paper
-from cells import PROTOCOLS, Cell, Result, cells, markdown
-from intervals import Interval, difference, weighted_sum
+from cells import PROTOCOLS, Cell, Result, cells, markdown, signed
+from intervals import CONFIDENCE, Interval, difference, weighted_sum
 from results import read_all
 from runs import MAIN
 
@@ -68,21 +69,34 @@ def _table(comparisons: list[Comparison]) -> str:
 
 def posterior_summary() -> str:
     """How often each of the two is better beyond its interval, and the paper's own difference."""
-    gap = f"{paper.RANK[10] - paper.RANK[0]:.3f}".removeprefix("0")
-    lines = [f"The paper's difference between v = 10 and v = 0 (reuters, 64 bits): +{gap}.\n"]
+    authors = [one for one in COMPARISONS if one.correlated.endswith("authors")]
+    equal = [one for one in COMPARISONS if one not in authors]
+    lines = [
+        f"- The paper's difference between v = 10 and v = 0 (reuters, 64 bits): "
+        f"{signed(paper.RANK[10] - paper.RANK[0])}.\n"
+    ]
     for protocol in PROTOCOLS:
         found = cells(_results(), protocol)
-        made = [i for one in COMPARISONS for i in on_corpora(one, found) if i is not None]
-        if made:
-            better = sum(i.excludes_zero and i.estimate > 0 for i in made)
-            worse = sum(i.excludes_zero and i.estimate < 0 for i in made)
-            lines.append(
-                f"- *{protocol}*: of {len(made)} intervals {better} lie above 0 (for the correlated "
-                f"posterior), {worse} below, {len(made) - better - worse} hold it; about "
-                f"{0.05 * len(made):.1f} would miss it by chance if there were no difference. "
-                f"Largest difference {_largest(made)}.\n"
-            )
+        for what, comparisons in (
+            ("posterior alone differs", equal),
+            ("KL weight differs too (authors' schedule)", authors),
+        ):
+            made = [i for one in comparisons for i in on_corpora(one, found) if i is not None]
+            if made:
+                lines.append(f"- *{protocol}*, {what}: {_counted(made)}\n")
     return "".join(lines)
+
+
+def _counted(made: list[Interval]) -> str:
+    better = sum(interval.excludes_zero and interval.estimate > 0 for interval in made)
+    worse = sum(interval.excludes_zero and interval.estimate < 0 for interval in made)
+    by_chance = (1 - CONFIDENCE) * len(made)
+    largest = max(made, key=lambda interval: abs(interval.estimate))
+    return (
+        f"of {len(made)} intervals {better} lie above 0, in favour of the correlated posterior, {worse} "
+        f"below, {len(made) - better - worse} hold it (without any difference {by_chance:.1f} would "
+        f"miss it by chance). The largest difference is {str(largest).strip('*')}."
+    )
 
 
 def pairing() -> str:
@@ -109,7 +123,7 @@ def pairing() -> str:
     r = statistics.correlation(ones, others)
     return (
         f"Correlation between the results of the two posteriors at the same seed, each about its mean: "
-        f"{r:+.2f} over {len(ones)} pairs.\n".replace("-0", "−0")
+        f"{r:+.2f} over {len(ones)} pairs.\n".replace("-", "−")
     )
 
 
@@ -149,7 +163,3 @@ def _results() -> list[Result]:
         for result in read_all(name)
         if result["seed"] < SEEDS
     ]
-
-
-def _largest(made: list[Interval]) -> Interval:
-    return max(made, key=lambda interval: abs(interval.estimate))

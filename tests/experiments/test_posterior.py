@@ -69,11 +69,12 @@ def test_the_summary_counts_intervals_on_either_side(module: Module, record: Rec
     both(record, "tmc", CORRELATED, CORRELATED)
     said = module("posterior").posterior_summary()
     assert "64 bits): +.065." in said
-    assert "*label-free*: of 3 intervals 1 lie above 0" in said
+    assert "*label-free*, posterior alone differs: of 3 intervals 1 lie above 0" in said
     assert "1 below, 1 hold it" in said
+    assert "KL weight differs too" not in said
 
 
-@pytest.mark.parametrize(("turned", "expected"), [(False, "+1.00"), (True, "-1.00")])
+@pytest.mark.parametrize(("turned", "expected"), [(False, "+1.00"), (True, "−1.00")])
 def test_pairing_is_the_correlation_about_the_means(
     module: Module, record: Record, turned: bool, expected: str
 ) -> None:
