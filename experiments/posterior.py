@@ -1,8 +1,8 @@
 """Is the correlated posterior better than the factorised one, all else equal? By how much, how surely?
 
 Only result files are read. A comparison is a pair of settings that differ in the posterior alone (under
-the authors' schedule in the KL weight as well), and is made under each protocol. Positive is in favour of
-the correlated posterior.
+the authors' schedule in the KL weight as well), and is made under each protocol. Positive is in favour
+of the correlated posterior.
 """
 
 from __future__ import annotations
