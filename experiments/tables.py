@@ -32,6 +32,7 @@ INGREDIENTS = {
     "no-contrast": "neighbours' words, but no contrast (`contrast=0`)",
     "no-neighbour-words": "contrast, but not the neighbours' words (`neighbour_share=0`)",
     "no-groups": "the code read as a whole (`group_bits=None`)",
+    "one-network": "one network instead of two (`networks=1`)",
     "factorised": "a factorised posterior (`rank=0, n_components=1`)",
     "words-target": 'each word once as the target (`target="words"`)',
     "raw-input": "tf-idf as it is (`input_length=None`)",
