@@ -8,6 +8,7 @@ how their bits go together. Finished fits are skipped. ``figures.py`` draws from
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 from typing import Any
@@ -43,9 +44,11 @@ RUNS = grid(
 )
 
 
-def picture(run: Run, data: Corpus) -> dict[str, Any]:
+def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     """Fit one model; what is drawn of it, in integers of a thousandth."""
-    hasher = make(run, "cpu")
+    import torch
+
+    hasher = make(run, device)
     start = time.perf_counter()
     hasher.fit(data.train.tfidf)
     seconds = time.perf_counter() - start
@@ -70,7 +73,7 @@ def picture(run: Run, data: Corpus) -> dict[str, Any]:
         "code_correlation": above_diagonal(np.nan_to_num(bit_correlations(bits))),
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
-        **circumstances(gpu=False),
+        **circumstances(gpu=torch.cuda.is_available() and device != "cpu"),
     }
     if hasattr(hasher, "posterior"):
         learned = mean_correlation(hasher.posterior(data.test.tfidf))
@@ -125,10 +128,13 @@ def thousandths(values: Matrix) -> list[Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
     todo = unfinished(RUNS)
     print(f"{len(todo)} fits to do", flush=True)
     for run in todo:
-        result = picture(run, corpus(run.corpus))
+        result = picture(run, corpus(run.corpus), options.device)
         write(run.path, result, indent=None)
         precision = result["precision"]["label-free"]
         print(f"{run.path.stem} {precision:.4f} {result['seconds']} s", flush=True)

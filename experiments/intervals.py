@@ -2,9 +2,9 @@
 
 Welch's interval: two settings are taken as two independent samples with variances of their own. Seeds
 are not paired. Two models of one seed begin with the same hidden layers and see documents in the same
-order, but draw different codes; how little their results have in common is counted
-(``posterior.pairing``). With three to five seeds the quantile of Student's t matters, so it is used: 2.8
-for four degrees of freedom, where the normal distribution has 1.96.
+order, but draw different codes; what pairing them would change is counted (``posterior.pairing``). With
+three to five seeds the quantile of Student's t matters, so it is used: 2.8 for four degrees of freedom,
+where the normal distribution has 1.96.
 """
 
 from __future__ import annotations

@@ -100,31 +100,43 @@ def _counted(made: list[Interval]) -> str:
 
 
 def pairing() -> str:
-    """How much two posteriors have in common for having the same seed: why seeds are not paired."""
-    ones, others = [], []
+    """What pairing by seed would change: do results of a seed go together, do intervals get narrower?"""
     results = _results()
-    for one, corpus in itertools.product(COMPARISONS, MAIN):
-        runs = {
-            (r["settings"], r["seed"]): r["precision"]["label-free"]
-            for r in results
-            if (r["corpus"], r["bits"]) == (corpus, one.bits)
-        }
-        pairs = [
-            (runs[one.correlated, seed], runs[one.other, seed])
-            for seed in range(SEEDS)
-            if {(one.correlated, seed), (one.other, seed)} <= runs.keys()
-        ]
-        if len(pairs) > 1:
-            middle = [statistics.fmean(values) for values in zip(*pairs, strict=True)]
-            ones += [a - middle[0] for a, _ in pairs]
-            others += [b - middle[1] for _, b in pairs]
-    if not ones:
+    pairs = [_by_seed(one, corpus, results) for one in COMPARISONS for corpus in MAIN]
+    pairs = [several for several in pairs if len(several) > 1]
+    if not pairs:
         return ""
-    r = statistics.correlation(ones, others)
-    return (
-        f"Correlation between the results of the two posteriors at the same seed, each about its mean: "
-        f"{r:+.2f} over {len(ones)} pairs.\n".replace("-", "−")
+    ones, others = zip(
+        *(about for several in pairs for about in _about_means(several)), strict=True
     )
+    unpaired = [difference(*zip(*several, strict=True)) for several in pairs]
+    paired = [weighted_sum([(1.0, [a - b for a, b in several])]) for several in pairs]
+    count = [sum(i is not None and i.excludes_zero for i in kind) for kind in (unpaired, paired)]
+    r = f"{statistics.correlation(ones, others):+.2f}".replace("-", "−")
+    return (
+        f"Results of the two posteriors at the same seed, each about its mean (*label-free*), correlate "
+        f"by {r} over {len(ones)} pairs. Of {len(pairs)} intervals {count[0]} exclude 0; paired by seed "
+        f"{count[1]} would.\n"
+    )
+
+
+def _by_seed(one: Comparison, corpus: str, results: list[Result]) -> list[tuple[float, float]]:
+    """Correlated and other posterior, for every seed that both have."""
+    runs = {
+        (r["settings"], r["seed"]): r["precision"]["label-free"]
+        for r in results
+        if (r["corpus"], r["bits"]) == (corpus, one.bits)
+    }
+    return [
+        (runs[one.correlated, seed], runs[one.other, seed])
+        for seed in range(SEEDS)
+        if {(one.correlated, seed), (one.other, seed)} <= runs.keys()
+    ]
+
+
+def _about_means(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    first, second = (statistics.fmean(values) for values in zip(*pairs, strict=True))
+    return [(a - first, b - second) for a, b in pairs]
 
 
 def on_corpora(one: Comparison, found: dict[Cell, list[float]]) -> list[Interval | None]:

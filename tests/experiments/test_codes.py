@@ -37,7 +37,7 @@ def test_a_picture_is_of_the_codes_of_the_test_documents(
     small_corpus("ng20")
     codes, runs, data = module("codes"), module("runs"), module("corpora").corpus("ng20")
     settings = runs.Settings("CorrSH", "CorrSH", {"epochs": 2, "neighbours": 3})
-    found = codes.picture(runs.Run("codes", settings, "ng20", 16, 0), data)
+    found = codes.picture(runs.Run("codes", settings, "ng20", 16, 0), data, "cpu")
 
     hasher = CorrSH(16, epochs=2, neighbours=3, random_state=0, device="cpu").fit(data.train.tfidf)
     queries, database = hasher.transform(data.test.tfidf), hasher.transform(data.train.tfidf)

@@ -81,7 +81,15 @@ def test_pairing_is_the_correlation_about_the_means(
     for corpus, offset in (("ng20", 0.0), ("tmc", 0.2)):
         theirs = [offset + (1 - v if turned else v) for v in CORRELATED]
         both(record, corpus, CORRELATED, theirs)
-    assert f"{expected} over 10 pairs" in module("posterior").pairing()
+    assert f"by {expected} over 10 pairs" in module("posterior").pairing()
+
+
+def test_pairing_says_what_it_would_change(module: Module, record: Record) -> None:
+    """A difference of .001 at every seed is certain when paired and lost in the spread otherwise."""
+    shifted = [v + 0.001 + seed / 1e5 for seed, v in enumerate(CORRELATED)]
+    both(record, "ng20", shifted, CORRELATED)
+    said = module("posterior").pairing()
+    assert said.endswith("Of 1 intervals 0 exclude 0; paired by seed 1 would.\n")
 
 
 def test_nothing_is_said_without_results(module: Module, results_folder: object) -> None:
