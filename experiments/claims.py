@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from scipy.stats import spearmanr
 
 import paper
-from cells import PROTOCOLS, cells, markdown, signed
+from cells import PROTOCOLS, cells, markdown, short, signed
 from intervals import difference
 from paper_tables import WITHOUT_EPOCHS
 from results import read_all
@@ -139,3 +139,17 @@ def _rank_correlation(ones: Precision, others: Precision, corpus: str, bits: int
         return ""
     figures = [[found[m, corpus, bits] for m in both] for found in (ones, others)]
     return f"{spearmanr(*figures).statistic:.2f}"
+
+
+def couplings_table() -> str:
+    """Whether the correlations that the posterior learns are those that the codes have."""
+    rows = []
+    for name, title in (("CorrSH-published", "as published"), ("CorrSH", "defaults")):
+        for result in read_all("codes"):
+            if result["settings"] == name:
+                both = [result[f"{what}_correlation"] for what in ("learned", "code")]
+                sizes = [short(statistics.fmean(map(abs, values)) / 1000) for values in both]
+                r = f"{statistics.correlation(*both):+.2f}".replace("-", "−")
+                rows.append([title, *sizes, r])
+    head = ["CorrSH", "mean size, learned", "mean size, codes", "r between the two"]
+    return markdown(head, rows)

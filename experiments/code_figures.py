@@ -206,7 +206,7 @@ def _against(axes: Axes, learned: Matrix, codes: Matrix) -> None:
     axes.axhline(0, color="#999999", linewidth=0.6, zorder=0)
     axes.axvline(0, color="#999999", linewidth=0.6, zorder=0)
     r = float(np.corrcoef(x, y)[0, 1])
-    axes.set_title(f"\nevery pair of bits, r = {r:.2f}", loc="left")
+    axes.set_title(f"\nevery pair of bits, r = {r:.2f}".replace("-", "−"), loc="left")
     axes.set(xlabel="correlation in the codes", ylabel="learned correlation")
 
 

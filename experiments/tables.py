@@ -168,6 +168,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "margin": claims.margin_table,
     "longer": claims.longer_table,
     "order": claims.order_table,
+    "couplings": claims.couplings_table,
     "ablation-rank": partial(paper_tables.ablation_table, "rank"),
     "ablation-components": partial(paper_tables.ablation_table, "components"),
     "combined": paper_tables.combined_table,

@@ -144,6 +144,18 @@ def test_claims_fail_where_another_method_is_ahead(module: Module, record: Recor
     )
 
 
+def test_couplings_are_set_against_the_codes(module: Module, record: Record) -> None:
+    learned, codes = [100, -200, 300], [300, -600, 900]
+    for name, sign in (("CorrSH", 1), ("CorrSH-published", -1)):
+        kept = {"learned_correlation": learned, "code_correlation": [sign * c for c in codes]}
+        record("codes", name, "ng20", 128, label_free=0.5, **kept)
+    record("codes", "NASH", "ng20", 128, label_free=0.5, code_correlation=codes)
+    assert rows(module("claims").couplings_table()) == [
+        ["as published", ".200", ".600", "−1.00"],
+        ["defaults", ".200", ".600", "+1.00"],
+    ]
+
+
 def test_every_table_can_be_made_of_nothing(module: Module, results_folder: Path) -> None:
     tables = module("tables").TABLES
     assert not results_folder.exists()
