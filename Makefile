@@ -77,16 +77,19 @@ bench-search-small: $(READY)
 test-kill: $(READY)
 	$(BIN)/python tests/collection/kill_writers.py --kills 2000
 
-# Tables of the docs from the result files, byte for byte.
+# Tables and figures of the docs from the result files, byte for byte.
 tables: $(READY)
 	$(BIN)/python experiments/tables.py
+	$(BIN)/python experiments/figures.py
 
-# The whole path of the experiments, small: runs, result files, a table. Needs BOLTZHASH_DATA.
+# The whole path of the experiments, small: runs, result files, a table, a figure. Needs BOLTZHASH_DATA.
 experiments-smoke: $(READY)
 	rm -rf build/smoke
 	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu
 	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu | grep -x '0 runs to do'
 	RESULTS=build/smoke $(BIN)/python experiments/tables.py --print smoke
+	RESULTS=build/smoke $(BIN)/python experiments/figures.py --folder build/smoke/figures
+	test -s build/smoke/figures/smoke.svg
 
 # Everything that is measured, small, each ratio beside its bar; some minutes.
 bench: $(READY)

@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+# Best epoch on test, as the authors' code reports; test at the best epoch on val; the last epoch.
+PROTOCOLS = ("published", "validation", "label-free")
+
 Result = dict[str, Any]
 Cell = tuple[str, str, int]  # settings, corpus, bits
 
@@ -35,6 +38,25 @@ def spread(values: list[float] | None) -> str:
 def short(value: float | None) -> str:
     """Three digits without the leading zero."""
     return "" if value is None else f"{value:.3f}".removeprefix("0")
+
+
+def signed(value: float) -> str:
+    """Three digits with a sign.
+
+    >>> signed(0.0123), signed(-0.2), signed(-0.0001)
+    ('+.012', '−.200', '+.000')
+    """
+    return ("−" if round(value, 3) < 0 else "+") + short(abs(value))
+
+
+def seeds(values: Iterable[list[float] | None]) -> str:
+    """How many runs there are in each cell of a row: one number, or the fewest and the most.
+
+    >>> seeds([[0.5, 0.6], None, [0.5, 0.7, 0.6]]), seeds([[0.1], [0.2]])
+    ('2–3', '1')
+    """
+    counts = sorted({len(v) for v in values if v})
+    return "–".join(map(str, (counts[0], counts[-1])[: len(counts)])) if counts else ""
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:

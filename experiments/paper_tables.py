@@ -6,87 +6,107 @@ import statistics
 from typing import Any
 
 import paper
-from cells import cells, markdown, short, spread
+from cells import PROTOCOLS, Cell, cells, markdown, seeds, short, signed, spread
 from results import read_all
 from runs import COMPONENTS, DEEP, LENGTHS, MAIN, RANKS, SHALLOW
 
-PROTOCOLS = ("published", "validation", "label-free")
+WITHOUT_EPOCHS = (
+    *SHALLOW,
+    "StackedRBM",
+)  # nothing to choose an epoch from: one figure for all three
+# Recipe and protocol of a row, where epochs are measured: the first is what the paper reports.
+ROWS = [
+    ("-published", "as published", "published"),
+    ("-published", "as published", "label-free"),
+    ("", "defaults", "label-free"),
+]
 
 
 def paper_table(corpus: str) -> str:
-    """Tables 1 to 3: every method at every length; ours is the mean over seeds, label-free."""
-    results = read_all("tables") + read_all("quality")
-    found = cells(results)
+    """Tables 1 to 3: every method at every length, the paper's figure above ours."""
+    by_protocol = _by_protocol("tables", "quality")
     rows = []
     for method in (*SHALLOW, *DEEP, "CorrSH"):
         printed = paper.TABLES[corpus].get(method)
         if printed is not None:
-            rows.append([method, "the paper's", *(short(value) for value in printed)])
-        for settings, name in ((f"{method}-published", "as published"), (method, "defaults")):
-            values = [found.get((settings, corpus, bits)) for bits in LENGTHS]
+            rows.append([method, "the paper's", "published", "", *map(short, printed)])
+        ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
+        for suffix, recipe, protocol in ours:
+            values = _lengths(by_protocol[protocol], method + suffix, corpus)
             if any(values):
-                rows.append([method, name, *(_mean(v) for v in values)])
-    return markdown(["method", "", *map(str, LENGTHS)], rows)
+                named = "any" if method in WITHOUT_EPOCHS else protocol
+                rows.append([method, recipe, named, seeds(values), *map(spread, values)])
+    return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
-def protocols_table() -> str:
+def protocols_table(corpus: str) -> str:
     """The same runs under the three protocols: what choosing an epoch by labels gives."""
-    results = read_all("tables") + read_all("quality")
-    by_protocol = {kind: cells(results, kind) for kind in PROTOCOLS}
+    by_protocol = _by_protocol("tables", "quality")
     rows = []
-    for settings in ("NASH-published", "CorrSH-published", "NASH", "CorrSH"):
-        for corpus in MAIN:
-            for kind in PROTOCOLS:
-                values = [by_protocol[kind].get((settings, corpus, bits)) for bits in LENGTHS]
+    for method in (m for m in (*DEEP, "CorrSH") if m not in WITHOUT_EPOCHS):
+        for suffix, recipe in (("-published", "as published"), ("", "defaults")):
+            for protocol in PROTOCOLS:
+                values = _lengths(by_protocol[protocol], method + suffix, corpus)
                 if any(values):
-                    rows.append([settings, corpus, kind, *(_mean(v) for v in values)])
-    return markdown(["settings", "corpus", "protocol", *map(str, LENGTHS)], rows)
+                    rows.append([method, recipe, protocol, seeds(values), *map(spread, values)])
+    return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
 def ablation_table(which: str) -> str:
-    """Table 4: precision by rank v (k = 10) or by components k (v = 10), at 64 bits."""
-    found = cells(read_all("ablations"))
-    by_rank = which == "rank"
-    printed = paper.RANK if by_rank else paper.COMPONENTS
+    """Precision by rank v (k = 10, and k = 1 at v = 0) or by components k (v = 10), at 64 bits."""
+    results = read_all("ablations")
+    by_protocol = {protocol: cells(results, protocol) for protocol in PROTOCOLS}
+    weights = {r["settings"]: r["params"]["kl_weight"][1] for r in results}
+    if which == "rank":
+        points = [(0, 1, None), *((v, 10, paper.RANK[v]) for v in RANKS)]
+    else:
+        points = [(10, k, paper.COMPONENTS[k]) for k in COMPONENTS]
     rows = []
-    for value in RANKS if by_rank else COMPONENTS:
-        v, k = (value, 10) if by_rank else (10, value)
-        for kind, name in (("authors", "authors' KL"), ("fixed", "KL to .1")):
-            ours = [found.get((f"v{v}-k{k}-{kind}", corpus, 64)) for corpus in MAIN]
-            if any(ours):
-                rows.append([str(value), name, short(printed[value]), *(spread(o) for o in ours)])
-    symbol = "v" if by_rank else "k"
-    return markdown([symbol, "", "the paper's (reuters)", *MAIN], rows)
+    for v, k, printed in points:
+        for kind in ("authors", "fixed"):
+            name = f"v{v}-k{k}-{kind}"
+            for protocol in PROTOCOLS:
+                ours = [by_protocol[protocol].get((name, corpus, 64)) for corpus in MAIN]
+                if any(ours):
+                    theirs = printed if (kind, protocol) == ("authors", "published") else None
+                    more = [f"{weights[name]:.3g}", protocol, seeds(ours), short(theirs)]
+                    rows.append([str(v), str(k), kind, *more, *map(spread, ours)])
+    columns = ["KL schedule", "ends at", "protocol", "seeds", "the paper's (reuters)"]
+    return markdown(["v", "k", *columns, *MAIN], rows)
 
 
 def combined_table() -> str:
-    """CorrSH with BMSH's prior and with RBSH's ranking, at every length."""
+    """CorrSH with BMSH's prior and with RBSH's ranking, at every length, beside those two."""
     found = cells(read_all("combined") + read_all("quality") + read_all("tables"))
     names = ("CorrSH", "CorrSH-mixture-prior", "CorrSH-ranking", "BMSH", "RBSH", "NASH")
-    rows = [
-        [corpus, name, *(_mean(found.get((name, corpus, bits))) for bits in LENGTHS)]
-        for corpus in MAIN
-        for name in names
-    ]
-    return markdown(["corpus", "settings", *map(str, LENGTHS)], rows)
+    rows = []
+    for corpus in MAIN:
+        for name in names:
+            values = _lengths(found, name, corpus)
+            if any(values):
+                rows.append([corpus, name, seeds(values), *map(spread, values)])
+    return markdown(["corpus", "settings", "seeds", *map(str, LENGTHS)], rows)
 
 
 def appendix_table() -> str:
     """The appendix: RBSH's preprocessing."""
-    found = cells(read_all("appendix"))
+    by_protocol = _by_protocol("appendix")
     rows = []
     for corpus, printed in paper.APPENDIX.items():
-        for method, values in printed.items():
-            rows.append([corpus, method, "the paper's", *(short(v) for v in values)])
-            for settings, name in ((f"{method}-published", "as published"), (method, "defaults")):
-                ours = [found.get((settings, corpus, bits)) for bits in LENGTHS]
-                rows.append([corpus, method, name, *(_mean(o) for o in ours)])
-    return markdown(["corpus", "method", "", *map(str, LENGTHS)], rows)
+        for method, figures in printed.items():
+            rows.append([corpus, method, "the paper's", "published", "", *map(short, figures)])
+            for suffix, recipe, protocol in ROWS:
+                values = _lengths(by_protocol[protocol], method + suffix, corpus)
+                if any(values):
+                    row = [corpus, method, recipe, protocol, seeds(values), *map(spread, values)]
+                    rows.append(row)
+    return markdown(["corpus", "method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
 def seconds_table() -> str:
-    """Table 5: seconds an epoch, and how much longer than NASH."""
-    timings = {r["settings"]: r["seconds_an_epoch"] for r in read_all("timings")}
+    """Seconds an epoch, and how much longer than NASH."""
+    results = read_all("timings")
+    timings = {r["settings"]: r["seconds_an_epoch"] for r in results}
     nash = timings.get("NASH")
     rows = [["NASH", "", f"{paper.NASH_SECONDS}", "1", _seconds(nash), "1" if nash else ""]]
     for (v, k), printed in paper.SECONDS.items():
@@ -94,11 +114,54 @@ def seconds_table() -> str:
         ratio = f"{ours / nash:.2f}" if ours and nash else ""
         theirs = f"{printed / paper.NASH_SECONDS:.2f}"
         rows.append([f"v = {v}", f"k = {k}", f"{printed}", theirs, _seconds(ours), ratio])
-    return markdown(["", "", "the paper's, s", "ratio", "ours, s", "ratio"], rows)
+    hardware = ", ".join(sorted({r["hardware"] for r in results}))
+    ours_on = f"ours, s ({hardware})" if hardware else "ours, s"
+    return markdown(["", "", "the paper's, s", "ratio", ours_on, "ratio"], rows)
 
 
-def _mean(values: list[float] | None) -> str:
-    return short(statistics.mean(values)) if values else ""
+def seconds_summary() -> str:
+    """The ratio of the largest model to NASH, in theirs and ours."""
+    timings = {r["settings"]: r["seconds_an_epoch"] for r in read_all("timings")}
+    if not {"NASH", "v10-k10"} <= timings.keys():
+        return ""
+    theirs = paper.SECONDS[10, 10] / paper.NASH_SECONDS
+    ours = timings["v10-k10"] / timings["NASH"]
+    return (
+        f"v = k = 10 against NASH: {ours:.2f} times as long an epoch, the paper's {theirs:.2f}.\n"
+    )
+
+
+def agreement_table() -> str:
+    """How far ours as published is from the paper's, best epoch on test in both, at each length."""
+    found = cells(read_all("tables"), "published")
+    rows = []
+    for method in (*SHALLOW, *DEEP, "CorrSH"):
+        name = method if method in WITHOUT_EPOCHS else f"{method}-published"
+        for corpus in MAIN:
+            printed = paper.TABLES[corpus].get(method)
+            values = _lengths(found, name, corpus)
+            if printed is not None and any(values):
+                shown = [
+                    "" if theirs is None or not ours else _difference(ours, theirs)
+                    for ours, theirs in zip(values, printed, strict=True)
+                ]
+                rows.append([method, corpus, *shown])
+    return markdown(["method", "corpus", *map(str, LENGTHS)], rows)
+
+
+def _by_protocol(*experiments: str) -> dict[str, dict[Cell, list[float]]]:
+    results = [result for name in experiments for result in read_all(name)]
+    return {protocol: cells(results, protocol) for protocol in PROTOCOLS}
+
+
+def _lengths(
+    found: dict[Cell, list[float]], settings: str, corpus: str
+) -> list[list[float] | None]:
+    return [found.get((settings, corpus, bits)) for bits in LENGTHS]
+
+
+def _difference(ours: list[float], theirs: float) -> str:
+    return signed(statistics.fmean(ours) - theirs)
 
 
 def _seconds(value: Any) -> str:

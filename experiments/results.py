@@ -12,11 +12,15 @@ FORMAT = 2
 FOLDER = Path(os.environ.get("RESULTS", Path(__file__).parent / "results"))
 
 
-def write(path: Path, result: dict[str, Any]) -> None:
-    """Write beside and move, so that an interrupted run leaves no half a result."""
+def write(path: Path, result: dict[str, Any], indent: int | None = 1) -> None:
+    """Write beside and move, so that an interrupted run leaves no half a result.
+
+    ``indent=None`` puts all on one line: for files of thousands of numbers.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps({"format": FORMAT, **result}, indent=1, sort_keys=True) + "\n")
+    text = json.dumps({"format": FORMAT, **result}, indent=indent, sort_keys=True)
+    part.write_text(text + "\n")
     part.replace(path)
 
 

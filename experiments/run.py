@@ -16,12 +16,13 @@ import platform
 import resource
 import subprocess
 import time
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from results import write
+from results import read, write
 from runs import EXPERIMENTS, Run
 
 
@@ -29,6 +30,8 @@ def make(run: Run, device: str) -> Any:
     """The hasher of a run."""
     from boltzhash.hashers import HASHERS
 
+    if run.settings.method not in HASHERS:
+        raise SystemExit(f"unknown method {run.settings.method!r}: one of {', '.join(HASHERS)}")
     kind = HASHERS[run.settings.method]
     build: Any = getattr(kind, "as_published") if run.settings.as_published else kind  # noqa: B009
     hasher = build(run.bits, random_state=run.seed, **run.settings.arguments)
@@ -120,16 +123,37 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", help="only these settings")
     parser.add_argument("--seconds", type=float, help="start no run after so long")
     options = parser.parse_args()
-    todo = [
+    listed = [run for name in options.experiments for run in EXPERIMENTS[name]]
+    names, seeds = {run.settings.name for run in listed}, {run.seed for run in listed}
+    _check_known("--settings", options.settings, names)
+    _check_known("--seeds", options.seeds, seeds)
+    todo = unfinished(
         run
-        for name in options.experiments
-        for run in EXPERIMENTS[name]
-        if not run.path.exists()
-        and (options.seeds is None or run.seed in options.seeds)
-        and (options.settings is None or run.settings.name in options.settings)
-    ]
+        for run in listed
+        if run.seed in (options.seeds or seeds) and run.settings.name in (options.settings or names)
+    )
     print(f"{len(todo)} runs to do", flush=True)
     sweep(todo, options.workers, options.device, options.seconds)
+
+
+def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:
+    """Refuse what no run has: doing nothing for a slip of the pen would look like being done."""
+    if unknown := sorted(set(asked or ()) - known):
+        shown = ", ".join(map(str, sorted(known)))
+        raise SystemExit(f"{option}: expected some of {shown}, got {unknown[0]!r}")
+
+
+def unfinished(runs: Iterable[Run]) -> list[Run]:
+    """Those without a result. A file that is there but not understood is neither skipped nor replaced:
+    reading it says what is wrong with it.
+    """
+    todo = []
+    for run in runs:
+        if run.path.exists():
+            read(run.path)
+        else:
+            todo.append(run)
+    return todo
 
 
 def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> None:

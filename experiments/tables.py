@@ -16,10 +16,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import claims
 import paper_tables
-from cells import cells, markdown, short, spread
+import posterior
+from cells import PROTOCOLS, Result, cells, markdown, seeds, short, signed, spread
 from results import read_all
-from runs import COMBINED, DEEP, ESTIMATORS, LENGTHS, MAIN, SHALLOW, WITHOUT
+from runs import DEEP, LENGTHS, MAIN, SHALLOW, WITHOUT
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -38,6 +40,9 @@ INGREDIENTS = {
     "rising-kl": "KL weight rising from 0 (`kl_weight=(0, .1), kl_ramp=1`)",
     "published-noise": "decoder noise as published (`decoder_noise=(1, .9)`)",
 }
+# What CorrSH is combined with: the prior and the loss of other methods, other gradients.
+PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
+GAP_SEEDS = 5
 
 
 def quality() -> str:
@@ -67,12 +72,11 @@ def quality_against() -> str:
 def ingredients() -> str:
     """What precision becomes when one ingredient of the defaults is taken away or put differently."""
     found = cells(read_all("ingredients"))
-    whole = cells(read_all("quality"))
     rows = []
     for bits in (32, 8, 128):
-        defaults = {c: whole.get(("CorrSH", c, bits), [])[:5] for c in MAIN}
-        if any(defaults.values()):
-            rows.append([str(bits), "**the defaults**", *(spread(defaults[c]) for c in MAIN)])
+        defaults = [found.get(("CorrSH", c, bits)) for c in MAIN]
+        if any(defaults):
+            rows.append([str(bits), "**the defaults**", *(spread(v) for v in defaults)])
         for name in INGREDIENTS:
             values = [found.get((name, c, bits)) for c in MAIN]
             if any(values):
@@ -82,29 +86,69 @@ def ingredients() -> str:
 
 def methods() -> str:
     """Every method at 32 bits with its own defaults."""
-    found = cells(read_all("methods") + read_all("quality"))
     names = ["CorrSH", "CorrSH-published", *DEEP, *SHALLOW]
-    rows = [[name, *(spread(found.get((name, c, 32))) for c in MAIN)] for name in names]
-    return markdown(["method", *MAIN], rows)
+    return _at_32_bits("method", names, read_all("tables") + read_all("quality"))
 
 
 def variants() -> str:
     """CorrSH with the parts of other methods, at 32 bits."""
-    found = cells(read_all("methods") + read_all("quality"))
-    names = ["CorrSH", *(settings.name for settings in (*COMBINED, *ESTIMATORS))]
-    rows = [[name, *(spread(found.get((name, c, 32))) for c in MAIN)] for name in names]
-    return markdown(["settings", *MAIN], rows)
+    names = ["CorrSH", *(f"CorrSH-{part}" for part in PARTS)]
+    results = read_all("combined") + read_all("estimators") + read_all("quality")
+    return _at_32_bits("settings", names, results)
+
+
+def _at_32_bits(head: str, names: list[str], results: list[Result]) -> str:
+    found = cells(results)
+    rows = []
+    for name in names:
+        values = [found.get((name, corpus, 32)) for corpus in MAIN]
+        if any(values):
+            rows.append([name, seeds(values), *map(spread, values)])
+    return markdown([head, "seeds", *MAIN], rows)
+
+
+def protocol_gap() -> str:
+    """What the defaults lose by stopping without labels: label-free minus validation, run by run."""
+    gaps: dict[tuple[str, int], list[float]] = {}
+    for result in read_all("quality"):
+        precision = result["precision"]
+        if "validation" in precision and result["seed"] < GAP_SEEDS:
+            gap = precision["label-free"] - precision["validation"]
+            gaps.setdefault((result["corpus"], result["bits"]), []).append(gap)
+    rows = []
+    for corpus in MAIN:
+        values = [gaps.get((corpus, bits)) for bits in LENGTHS]
+        if any(values):
+            rows.append([corpus, seeds(values), *map(_signed_spread, values)])
+    return markdown(["corpus", "seeds", *map(str, LENGTHS)], rows)
+
+
+def lowest_seeds() -> str:
+    """The worst of all seeds of the defaults, with the mean: whether a seed ever collapses."""
+    found = cells(read_all("quality"))
+    rows = []
+    for corpus in MAIN:
+        values = [found.get(("CorrSH", corpus, bits)) for bits in LENGTHS]
+        shown = [f"{short(min(v))} ({short(statistics.fmean(v))})" if v else "" for v in values]
+        if any(values):
+            rows.append([corpus, seeds(values), *shown])
+    return markdown(["corpus", "seeds", *map(str, LENGTHS)], rows)
+
+
+def _signed_spread(values: list[float] | None) -> str:
+    if not values:
+        return ""
+    return f"{signed(statistics.fmean(values))} ({signed(min(values))} to {signed(max(values))})"
 
 
 def smoke() -> str:
     """What the small trial gave, under the three protocols."""
     results = read_all("smoke")
-    kinds = ("published", "validation", "label-free")
     rows = [
-        [r["settings"], r["corpus"], str(r["bits"]), *(short(r["precision"][k]) for k in kinds)]
+        [r["settings"], r["corpus"], str(r["bits"]), *(short(r["precision"][k]) for k in PROTOCOLS)]
         for r in results
     ]
-    return markdown(["settings", "corpus", "bits", *kinds], rows)
+    return markdown(["settings", "corpus", "bits", *PROTOCOLS], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -114,13 +158,26 @@ TABLES: dict[str, Callable[[], str]] = {
     "ingredients": ingredients,
     "methods": methods,
     "variants": variants,
+    "protocol-gap": protocol_gap,
+    "seeds": lowest_seeds,
     **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
-    "protocols": paper_tables.protocols_table,
+    **{f"protocols-{corpus}": partial(paper_tables.protocols_table, corpus) for corpus in MAIN},
+    "agreement": paper_tables.agreement_table,
+    "best": claims.best_table,
+    "margin": claims.margin_table,
+    "longer": claims.longer_table,
+    "order": claims.order_table,
+    "couplings": claims.couplings_table,
     "ablation-rank": partial(paper_tables.ablation_table, "rank"),
     "ablation-components": partial(paper_tables.ablation_table, "components"),
     "combined": paper_tables.combined_table,
     "appendix": paper_tables.appendix_table,
     "seconds": paper_tables.seconds_table,
+    "seconds-summary": paper_tables.seconds_summary,
+    "posterior": posterior.posterior_table,
+    "components": posterior.components_table,
+    "posterior-summary": posterior.posterior_summary,
+    "posterior-pairing": posterior.pairing,
 }
 
 

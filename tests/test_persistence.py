@@ -116,7 +116,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown class": (lambda f: forge_config(f, **{"class": "Magic"}), "holds a 'Magic'"),
     "unknown parameter": (
         lambda f: forge_config(f, params={"colour": 1}),
-        "does not fit together",
+        "is of a CorrSH with other settings than this boltzhash has",
     ),
     "not an object": (lambda f: (f / CONFIG).write_text("[1]"), "damaged or not ours"),
     "other settings": (

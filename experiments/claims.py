@@ -1,0 +1,155 @@
+"""What the paper says of its tables, asked of ours: is CorrSH ahead, and does length hurt the others?
+
+Only result files are read. "As published" is each method's published recipe as far as it is known.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+from scipy.stats import spearmanr
+
+import paper
+from cells import PROTOCOLS, cells, markdown, short, signed
+from intervals import difference
+from paper_tables import WITHOUT_EPOCHS
+from results import read_all
+from runs import LENGTHS, MAIN
+
+METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
+PAIR = ("CorrSH", "NASH")
+Precision = Mapping[tuple[str, str, int], float]  # of a method, corpus and length
+
+
+def the_papers() -> Precision:
+    """The paper's tables, cells that it leaves out left out."""
+    return {
+        (method, corpus, bits): value
+        for corpus, methods in paper.TABLES.items()
+        for method, values in methods.items()
+        for bits, value in zip(LENGTHS, values, strict=True)
+        if value is not None
+    }
+
+
+def as_published(protocol: str) -> Precision:
+    """Means over seeds of the published recipes, by the names of the methods."""
+    found = cells(read_all("tables"), protocol)
+    names = {name if name in WITHOUT_EPOCHS else f"{name}-published": name for name in METHODS}
+    return {
+        (names[settings], corpus, bits): statistics.fmean(values)
+        for (settings, corpus, bits), values in found.items()
+        if settings in names
+    }
+
+
+def defaults() -> Precision:
+    found = cells(read_all("tables") + read_all("quality"))
+    return {
+        (settings, corpus, bits): statistics.fmean(values)
+        for (settings, corpus, bits), values in found.items()
+        if settings in METHODS
+    }
+
+
+def columns() -> dict[str, Precision]:
+    """What is compared, by what it is called in a table."""
+    return {
+        "the paper's": the_papers(),
+        **{f"as published, {protocol}": as_published(protocol) for protocol in PROTOCOLS},
+        "defaults, label-free": defaults(),
+    }
+
+
+def best_table() -> str:
+    """In how many of the cells of Tables 1 to 3 CorrSH has the highest precision of the eight."""
+    rows = []
+    for name, found in columns().items():
+        whole = [
+            (corpus, bits)
+            for corpus in MAIN
+            for bits in LENGTHS
+            if len([m for m in METHODS if (m, corpus, bits) in found]) >= len(METHODS) - 1
+        ]
+        won = sum(_best(found, corpus, bits) == "CorrSH" for corpus, bits in whole)
+        others = sorted({_best(found, corpus, bits) for corpus, bits in whole} - {"CorrSH"})
+        if whole:
+            rows.append([name, f"{won} of {len(whole)}", ", ".join(others)])
+    return markdown(["", "CorrSH is the best of the eight", "elsewhere the best"], rows)
+
+
+def _best(found: Precision, corpus: str, bits: int) -> str:
+    present = [method for method in METHODS if (method, corpus, bits) in found]
+    return max(present, key=lambda method: found[method, corpus, bits])
+
+
+def margin_table() -> str:
+    """CorrSH minus NASH: the paper's, and ours with an interval."""
+    rows = []
+    results = read_all("tables")
+    for corpus in MAIN:
+        printed = paper.TABLES[corpus]
+        pairs = zip(printed["CorrSH"], printed["NASH"], strict=True)
+        theirs = [signed(a - b) for a, b in pairs if a is not None and b is not None]
+        rows.append([corpus, "the paper's, published", *theirs])
+        for protocol in PROTOCOLS:
+            found = cells(results, protocol)
+            intervals = [
+                difference(*(found.get((f"{m}-published", corpus, bits), []) for m in PAIR))
+                for bits in LENGTHS
+            ]
+            if any(intervals):
+                shown = [str(interval) if interval else "" for interval in intervals]
+                rows.append([corpus, f"as published, {protocol}", *shown])
+    return markdown(["corpus", "", *map(str, LENGTHS)], rows)
+
+
+def longer_table() -> str:
+    """What 128 bits have more than 32: in the paper all but CorrSH lose."""
+    rows = []
+    compared = columns()
+    for corpus in MAIN:
+        for method in METHODS:
+            row = [
+                signed(found[method, corpus, 128] - found[method, corpus, 32])
+                if {(method, corpus, 32), (method, corpus, 128)} <= found.keys()
+                else ""
+                for found in compared.values()
+            ]
+            rows.append([corpus, method, *row])
+    return markdown(["corpus", "method", *compared], rows)
+
+
+def order_table() -> str:
+    """Whether the eight methods come in the paper's order: Spearman's rank correlation."""
+    theirs, *ours = columns().items()
+    rows = []
+    for name, found in ours:
+        for corpus in MAIN:
+            row = [_rank_correlation(theirs[1], found, corpus, bits) for bits in LENGTHS]
+            if any(row):
+                rows.append([name, corpus, *row])
+    return markdown(["", "corpus", *map(str, LENGTHS)], rows)
+
+
+def _rank_correlation(ones: Precision, others: Precision, corpus: str, bits: int) -> str:
+    both = [m for m in METHODS if (m, corpus, bits) in ones and (m, corpus, bits) in others]
+    if len(both) < len(METHODS) - 1:
+        return ""
+    figures = [[found[m, corpus, bits] for m in both] for found in (ones, others)]
+    return f"{spearmanr(*figures).statistic:.2f}"
+
+
+def couplings_table() -> str:
+    """Whether the correlations that the posterior learns are those that the codes have."""
+    rows = []
+    for name, title in (("CorrSH-published", "as published"), ("CorrSH", "defaults")):
+        for result in read_all("codes"):
+            if result["settings"] == name:
+                both = [result[f"{what}_correlation"] for what in ("learned", "code")]
+                sizes = [short(statistics.fmean(map(abs, values)) / 1000) for values in both]
+                r = f"{statistics.correlation(*both):+.2f}".replace("-", "−")
+                rows.append([title, *sizes, r])
+    head = ["CorrSH", "mean size, learned", "mean size, codes", "r between the two"]
+    return markdown(head, rows)

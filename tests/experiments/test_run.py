@@ -1,0 +1,144 @@
+"""The runner: the whole path on a small corpus, what is skipped, what is refused and left alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Module
+
+Corpus = Callable[[str], Path]
+
+
+@pytest.fixture
+def main(
+    module: Module, results_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """The command line of run.py in this process; its workers are processes of their own."""
+
+    def call(*arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["run.py", *arguments])
+        module("run").main()
+
+    return call
+
+
+def test_from_runs_to_a_figure_and_finished_runs_are_skipped(
+    module: Module,
+    main: Callable[..., None],
+    small_corpus: Corpus,
+    results_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small_corpus("reuters")
+    main("smoke", "--device", "cpu")
+    files = {path: path.read_bytes() for path in (results_folder / "smoke").iterdir()}
+    assert {path.name for path in files} == {
+        f"{name}-reuters-16-0.json" for name in ("CorrSH", "NASH", "ITQ")
+    }
+    nash = json.loads(files[results_folder / "smoke" / "NASH-reuters-16-0.json"])
+    assert [epoch for epoch, _, _ in nash["curve"]] == [1, 2]
+    assert nash["precision"]["published"] == max(test for _, _, test in nash["curve"])
+    capsys.readouterr()
+    main("smoke", "--device", "cpu")
+    assert capsys.readouterr().out == "0 runs to do\n"
+    assert {path: path.read_bytes() for path in (results_folder / "smoke").iterdir()} == files
+    shown = module("tables").smoke()
+    assert shown.count("| reuters | 16 |") == 3
+    assert module("figures").stale(results_folder).keys() == {"smoke"}
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short", "something else"])
+def test_data_that_is_missing_or_damaged_is_said_with_its_name(
+    module: Module, small_corpus: Corpus, damage: str
+) -> None:
+    path = small_corpus("reuters")
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:5000] if damage == "cut short" else b"no matrix")
+    expected = (
+        "a .mat file, got no such file" if damage == "missing" else "an intact .mat file, got"
+    )
+    itq = next(run for run in module("runs").EXPERIMENTS["smoke"] if run.settings.name == "ITQ")
+    with pytest.raises(Exception, match=f"reuters.tfidf.mat: expected {expected}"):
+        module("run").measure(itq, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": 1, "precision": {}}', "is a result of format 1, this code reads 2"),
+        ('{"format": 3}', "is a result of format 3, this code reads 2"),
+        ('{"format": 2, "prec', "cannot be read as a result"),
+    ],
+)
+def test_a_result_that_is_not_understood_is_neither_skipped_nor_replaced(
+    main: Callable[..., None], results_folder: Path, text: str, message: str
+) -> None:
+    path = results_folder / "smoke" / "ITQ-reuters-16-0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(SystemExit, match=f"ITQ-reuters-16-0.json {message}"):
+        main("smoke", "--device", "cpu")
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert path.read_text() == text
+
+
+def test_tables_and_figures_refuse_such_a_result_too(
+    module: Module, results_folder: Path, tmp_path: Path
+) -> None:
+    path = results_folder / "tables" / "NASH-tmc-8-0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"format": 3}')
+    for read in (module("tables").methods, lambda: module("figures").stale(tmp_path)):
+        with pytest.raises(SystemExit, match=r"NASH-tmc-8-0.json is a result of format 3"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["smoke", "--settings", "nash"], "expected some of CorrSH, ITQ, NASH, got 'nash'"),
+        (["smoke", "--seeds", "0", "7"], "expected some of 0, got 7"),
+    ],
+)
+def test_settings_and_seeds_that_no_run_has_are_refused(
+    main: Callable[..., None], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit, match=message):
+        main(*arguments)
+
+
+def test_an_unknown_experiment_is_refused_with_those_that_are_known(
+    main: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main("nothing")
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert "invalid choice: 'nothing'" in said
+    assert "quality" in said
+
+
+def test_an_unknown_method_is_refused_with_those_that_are_known(module: Module) -> None:
+    runs = module("runs")
+    run = runs.Run("smoke", runs.Settings("odd", "Oddhash"), "reuters", 16, 0)
+    with pytest.raises(SystemExit, match=r"unknown method 'Oddhash': one of .*CorrSH"):
+        module("run").make(run, "cpu")
+
+
+def test_one_failed_run_does_not_take_the_others_with_it(
+    module: Module, small_corpus: Corpus, results_folder: Path
+) -> None:
+    small_corpus("reuters")
+    runs = module("runs")
+    good = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "reuters", 16, 0)
+    bad = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "tmc", 16, 0)
+    with pytest.raises(SystemExit, match=r"failed:\nITQ-tmc-16-0.json: .*no such file"):
+        module("run").sweep([bad, good], 1, "cpu", None)
+    assert [path.name for path in (results_folder / "smoke").iterdir()] == [good.path.name]
