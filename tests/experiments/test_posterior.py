@@ -55,7 +55,7 @@ def test_the_mean_of_the_corpora_has_an_interval_of_its_own(module: Module, reco
 def test_only_the_seeds_that_both_have_are_compared(module: Module, record: Record) -> None:
     for seed in range(10):
         value = 0.5 + seed % 2 / 100 if seed < 5 else 0.9
-        record("quality", "CorrSH", "tmc", 8, seed=seed, label_free=value)
+        record("ingredients", "CorrSH", "tmc", 8, seed=seed, label_free=value)
     for seed in range(5):
         record("ingredients", "factorised", "tmc", 8, seed=seed, label_free=0.5 + seed % 2 / 100)
     (found,) = rows(module("posterior").posterior_table())
