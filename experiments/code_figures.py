@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
@@ -105,13 +104,13 @@ LETTER, LINE = 0.0145, 0.029
 def _names(axes: Axes, centres: dict[int, tuple[Any, Any]]) -> None:
     """Groups' names amid their points: colours alone do not tell twenty groups apart."""
     names = {group: name for _, _, groups in FAMILIES for group, name in groups.items()}
-    halo = withStroke(linewidth=1.8, foreground="white")
+    paper = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 0.2}
     boxes = [(float(x), float(y), LETTER * len(names[g])) for g, (x, y) in centres.items()]
     for group, (x, _, width), y in zip(centres, boxes, lines_apart(boxes, LINE), strict=True):
         x = min(max(x, width / 2), 1 - width / 2)
         dark = tuple(0.55 * c for c in to_rgb(colours()[group]))
         style: dict[str, Any] = {"size": 5.5, "color": dark, "ha": "center", "va": "center"}
-        axes.text(x, y, names[group], path_effects=[halo], zorder=3, **style)
+        axes.text(x, y, names[group], bbox=paper, zorder=3, **style)
 
 
 def lines_apart(boxes: list[tuple[float, float, float]], gap: float) -> list[float]:

@@ -48,7 +48,7 @@ STYLE: Any = {  # matplotlib types its keys one by one, differently in every ver
     "lines.markersize": 3.5,
     "lines.solid_capstyle": "round",
 }
-DPI = 200  # of what is dots inside the SVG
+DPI = 150  # of what is dots inside the SVG
 
 
 def drawn(name: str) -> bytes | None:
