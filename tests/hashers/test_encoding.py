@@ -27,9 +27,16 @@ def through_python_and_blas(hasher: CorrSH, texts: list[str]) -> Codes:
     weighted.data *= hasher.tfidf_.idf_[weighted.indices]
     w = {name: array.astype(np.float64) for name, array in hasher.weights_.items()}
     x = unit_rows(unit_rows(weighted)) * hasher.input_length
-    h = np.maximum(x @ w["hidden1.weight"] + w["hidden1.bias"], 0)
-    h = np.maximum(h @ w["hidden2.weight"] + w["hidden2.bias"], 0)
-    return pack(h @ w["heads.location.weight"] + w["heads.location.bias"] > 0)
+    halves = []
+    for number in range(2):  # networks of 64 bits
+
+        def own(name: str, number: int = number) -> np.ndarray:
+            return np.split(w[name], 2, axis=-1)[number]
+
+        h = np.maximum(x @ own("hidden1.weight") + own("hidden1.bias"), 0)
+        h = np.maximum(h @ own("hidden2.weight") + own("hidden2.bias"), 0)
+        halves.append(h @ own("heads.location.weight") + own("heads.location.bias") > 0)
+    return pack(np.concatenate(halves, axis=1))
 
 
 @pytest.fixture(scope="module")
