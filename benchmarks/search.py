@@ -35,6 +35,7 @@ RESULTS = Path(__file__).parent / "results"
 THREADS = 2
 K = 100
 BATCH = 256
+PAUSE = 0.05  # seconds
 WIDTHS = (64, 128, 256)
 
 
@@ -91,10 +92,15 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def in_turns(actions: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each action in each round, after one round that does not count."""
+    """Seconds of each action in each round, after one round that does not count.
+
+    Every action begins on idle CPUs: OpenMP's threads keep theirs busy for some milliseconds after their
+    work is done, waiting for more, and what comes next would pay for it.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for number in range(rounds + 1):
         for name, action in actions.items():
+            time.sleep(PAUSE)
             spent = seconds(action)
             if number:
                 times[name].append(spent)

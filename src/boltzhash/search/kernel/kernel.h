@@ -33,6 +33,7 @@ struct path {
     const char *name;
     bool (*runs_here)(void);
     scan_function *(*scan_for)(size_t n_bytes);
+    size_t speed; /* against plain C, roughly: how much work is worth waking a thread for */
 };
 
 /* Best first, NULL at the end; those that were compiled, whether or not they run on this machine. */

@@ -138,7 +138,7 @@ static bool runs_here(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
 }
 
-const struct path avx2_path = {"avx2", runs_here, scan_for};
+const struct path avx2_path = {"avx2", runs_here, scan_for, 16};
 #else
 typedef int no_avx2_here; /* a file must declare something */
 #endif

@@ -21,4 +21,4 @@ static scan_function *scan_for(size_t n_bytes) {
 
 static bool runs_here(void) { return true; }
 
-const struct path plain_path = {"plain", runs_here, scan_for};
+const struct path plain_path = {"plain", runs_here, scan_for, 1};

@@ -16,7 +16,7 @@
 #ifndef TILE_BYTES
 #define TILE_BYTES ((size_t)16 << 10)   /* half a first-level cache of 32 KB */
 #define CHUNK_BYTES ((size_t)512 << 10) /* small enough to share out evenly */
-#define WORK_BYTES ((size_t)1 << 20)    /* compared by a thread before it gains more than it costs */
+#define WORK_BYTES ((size_t)1 << 20)    /* of plain C, before a thread gains more than it costs */
 #define LOG_BYTES ((size_t)64 << 20)    /* of candidates kept at a time */
 #endif
 #define GROUP 128 /* queries that go through the codes together */
@@ -194,7 +194,8 @@ static bool search_some(const struct request *request, size_t first, size_t last
                         .last = last,
                         .answers = answers};
     size_t n = last - first;
-    size_t worth = request->codes.n * request->codes.n_bytes * n / WORK_BYTES + 1;
+    size_t work = request->codes.n * request->codes.n_bytes * n / request->path->speed;
+    size_t worth = work / WORK_BYTES + 1;
     size_t threads = smaller(request->threads, worth);
     if (threads > 1 && n < 8 * threads) return search_with_shared_codes(&task, threads);
     task.group = smaller((n + threads - 1) / threads, GROUP);
