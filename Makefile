@@ -96,6 +96,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/search.py --small
 	$(BIN)/python benchmarks/encoding.py --small
 	$(BIN)/python benchmarks/training.py --small
+	$(BIN)/python benchmarks/larger_than_memory.py --small
 
 # A running service under load, with killed workers and hostile clients; wants a quiet machine.
 test-service: $(READY)

@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=25, help="words a document")
     options = parser.parse_args()
     n_documents = options.documents or (50_000 if options.small else 5_000_000)
-    bound = options.max_memory or ("0.9 GB" if options.small else "4 GB")
+    bound = options.max_memory or ("1.1 GB" if options.small else "4 GB")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     start = time.perf_counter()
     hasher = CorrSH(64, epochs=options.epochs, device="cpu")
