@@ -37,6 +37,11 @@ def joined(backend: str = "gloo") -> Iterator[int]:
     if "WORLD_SIZE" not in os.environ:
         yield 0
         return
+    # Its functions keep, as a default argument, the group there is when it is first imported, which
+    # torch.optim does in the midst of a fit. The group would then outlive its end, and its threads abort
+    # the process when they let go of a tensor while Python shuts down.
+    import torch.distributed.nn  # noqa: F401
+
     dist.init_process_group(backend)
     try:
         yield dist.get_rank()
