@@ -173,7 +173,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
         LENGTHS,
         range(3),
     ),
-    # Tables 4 and 5: rank and components, at 64 bits.
+    # Table 5: rank and components, at 64 bits.
     "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
     # The claim that the posterior goes with every prior and loss, at every length.
     "combined": grid("combined", COMBINED, MAIN, LENGTHS, range(3)),

@@ -1,4 +1,4 @@
-"""Seconds an epoch by (v, k) against NASH: the paper's Table 5. Alone on the GPU, nothing beside it.
+"""Seconds an epoch by (v, k) against NASH: the paper's Table 4. Alone on the GPU, nothing beside it.
 
 BOLTZHASH_DATA=... python experiments/timings.py
 """

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from boltzhash import CorrSH
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
 
@@ -52,6 +55,27 @@ def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
     )
     expected = expected_precision(pack(queries), pack(codes), query_labels, labels, k=100).mean()
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.usefixtures("experiments")
+@pytest.mark.parametrize("n_bits", [16, 64])
+def test_curve_on_a_device_is_the_library_s_to_rounding(n_bits: int) -> None:
+    """Codes of one network and of two; most documents share a code, so that ties matter."""
+    corpora, evaluation = module("corpora"), module("evaluation")
+    rng = np.random.default_rng(n_bits)
+
+    def split(n: int) -> Any:
+        words = sparse.csr_matrix(rng.random((n, 40)) * (rng.random((n, 40)) < 0.2))
+        return corpora.Split(words, rng.random((n, 4)) < 0.4)
+
+    corpus = corpora.Corpus(split(300), split(20), split(30), f"made up, {n_bits}")
+    hasher = CorrSH(n_bits, epochs=2, neighbours=5, hidden_units=16, device="cpu")
+    curve = evaluation.Curve(corpus, torch.device("cpu"))
+    hasher.fit(corpus.train.tfidf, on_epoch=curve)
+    at_the_end = evaluation.final(hasher, corpus)[0]
+    on_device = evaluation.OnDevice(corpus, torch.device("cpu"))(hasher)
+    assert on_device == pytest.approx(at_the_end, abs=1e-3)
+    assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
 
 
 @pytest.mark.usefixtures("experiments")
