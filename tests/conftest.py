@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that starts the suite in the background has interrupts ignored, and programs it starts as well;
+# tests of what an interrupt does need them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TOPICS = {
     "sky": "star planet moon orbit comet telescope galaxy eclipse meteor nebula asteroid sun",
