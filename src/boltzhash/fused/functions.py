@@ -16,6 +16,7 @@ class DroppedRelu(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, u: Tensor, rate: float) -> Tensor:
+        x, u = x.contiguous(), u.contiguous()
         out = torch.empty_like(x)
         ctx.rate = constant(rate, x.device)
         launch("dropped_relu", x.numel(), x, u, ctx.rate, out, x.numel())
