@@ -16,6 +16,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from boltzhash.hashers import VDSH
 from boltzhash.metrics import expected_precision
 from boltzhash.networks import parallel_linear
 from boltzhash.text import unit_rows
@@ -53,6 +54,19 @@ class Curve:
         found = self._on_device(hasher) if self._on_device else final(hasher, self._corpus)[0]
         self.epochs.append((hasher.history_[-1].epoch, *(round(value, 5) for value in found)))
 
+    def leave_medians(self, hasher: Any) -> None:
+        """Have the library find the medians of VDSH once, at the end: on a GPU the curve finds its own,
+        and encoding all documents on a CPU after every epoch would take five times as long as training.
+        """
+        if self._on_device is None:
+            return
+
+        def finish(rows: sparse.csr_matrix) -> None:
+            if hasher.history_[-1].epoch == hasher._n_epochs(rows.shape[0]):
+                type(hasher)._finish(hasher, rows)
+
+        hasher._finish = finish
+
 
 class OnDevice:
     """The twin of :func:`final` that computes in float32 on a device."""
@@ -80,15 +94,15 @@ class OnDevice:
         weights = {
             name: torch.from_numpy(w).to(self._device) for name, w in hasher.weights_.items()
         }
-        threshold = weights.get("medians", torch.zeros((), device=self._device))
-        codes = {}
+        locations = {}
         for name in ("train", "val", "test"):
             h = _inputs(self._corpus, name, hasher.input_length, self._device)
             for layer in ("hidden1", "hidden2"):
                 h = parallel_linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
             head = (weights["heads.location.weight"], weights["heads.location.bias"])
-            codes[name] = parallel_linear(h, *head) > threshold
-        return codes
+            locations[name] = parallel_linear(h, *head)
+        cut = locations["train"].quantile(0.5, dim=0) if isinstance(hasher, VDSH) else 0.0
+        return {name: location > cut for name, location in locations.items()}
 
 
 # A worker measures many models on the same documents; spreading them out takes a second.

@@ -51,6 +51,8 @@ def measure(run: Run, device: str) -> dict[str, Any]:
     hasher = make(run, device)
     where = torch.device("cuda" if torch.cuda.is_available() and device != "cpu" else "cpu")
     curve = Curve(data, where) if isinstance(hasher, DeepHasher) else None
+    if curve is not None:
+        curve.leave_medians(hasher)
     start = time.perf_counter()
     hasher.fit(data.train.tfidf, on_epoch=curve)
     seconds = time.perf_counter() - start

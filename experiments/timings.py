@@ -13,7 +13,7 @@ from corpora import corpus
 from results import FOLDER, write
 from run import circumstances
 
-FEW, MANY = 10, 110  # epochs of two fits; what the second takes longer is training alone
+FEW, MANY = 10, 60  # epochs of two fits; what the second takes longer is training alone
 BITS, BATCH = 64, 100
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash import CorrSH
+from boltzhash import VDSH, CorrSH
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
 
@@ -57,25 +57,58 @@ def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.usefixtures("experiments")
-@pytest.mark.parametrize("n_bits", [16, 64])
-def test_curve_on_a_device_is_the_library_s_to_rounding(n_bits: int) -> None:
-    """Codes of one network and of two; most documents share a code, so that ties matter."""
-    corpora, evaluation = module("corpora"), module("evaluation")
-    rng = np.random.default_rng(n_bits)
+def made_up_corpus(seed: int) -> Any:
+    """Random words and labels."""
+    corpora = module("corpora")
+    rng = np.random.default_rng(seed)
 
     def split(n: int) -> Any:
         words = sparse.csr_matrix(rng.random((n, 40)) * (rng.random((n, 40)) < 0.2))
         return corpora.Split(words, rng.random((n, 4)) < 0.4)
 
-    corpus = corpora.Corpus(split(300), split(20), split(30), f"made up, {n_bits}")
-    hasher = CorrSH(n_bits, epochs=2, neighbours=5, hidden_units=16, device="cpu")
+    return corpora.Corpus(split(300), split(20), split(30), f"made up, {seed}")
+
+
+@pytest.mark.usefixtures("experiments")
+@pytest.mark.parametrize(
+    "hasher",
+    [
+        CorrSH(16, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
+        CorrSH(64, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
+        VDSH(16, epochs=2, hidden_units=16, device="cpu"),
+    ],
+    ids=["one network", "two networks", "medians"],
+)
+def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
+    """Most documents share a code, so that ties matter."""
+    evaluation = module("evaluation")
+    corpus = made_up_corpus(hasher.n_bits)
     curve = evaluation.Curve(corpus, torch.device("cpu"))
     hasher.fit(corpus.train.tfidf, on_epoch=curve)
     at_the_end = evaluation.final(hasher, corpus)[0]
     on_device = evaluation.OnDevice(corpus, torch.device("cpu"))(hasher)
     assert on_device == pytest.approx(at_the_end, abs=1e-3)
     assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
+
+
+@pytest.mark.usefixtures("experiments")
+def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
+    evaluation = module("evaluation")
+    corpus = made_up_corpus(3)
+    settings: dict[str, Any] = {"epochs": 3, "hidden_units": 16, "device": "cpu"}
+    plain = VDSH(16, **settings).fit(corpus.train.tfidf)
+    curve = evaluation.Curve(corpus, torch.device("cpu"))
+    curve._on_device = evaluation.OnDevice(corpus, torch.device("cpu"))
+    hasher = VDSH(16, **settings)
+    curve.leave_medians(hasher)
+    seen = []
+    hasher.fit(
+        corpus.train.tfidf,
+        on_epoch=lambda fitted: (curve(fitted), seen.append("medians" in fitted.weights_)),
+    )
+    assert seen == [False, False, True]
+    assert len(curve.epochs) == 3
+    np.testing.assert_array_equal(hasher.weights_["medians"], plain.weights_["medians"])
 
 
 @pytest.mark.usefixtures("experiments")
