@@ -130,6 +130,18 @@ ABLATIONS = [
     )
 ]
 
+# Independent bits, as published: all that is left between CorrSH and NASH is noise. NASH learns how much
+# of it the decoder gets, CorrSH as published has a fixed amount.
+NOISES = [
+    Settings(
+        f"v0-k1-noise-{first:g}",
+        "CorrSH",
+        {"rank": 0, "n_components": 1, "kl_weight": BITS_KL, "decoder_noise": (first, last)},
+        as_published=True,
+    )
+    for first, last in ((1.0, 0.9), (0.5, 0.5), (0.0, 0.0))
+]
+
 EXPERIMENTS: dict[str, list[Run]] = {
     # The whole path in a minute or two: a deep method, a shallow one, one length, few epochs.
     "smoke": grid(
@@ -175,6 +187,8 @@ EXPERIMENTS: dict[str, list[Run]] = {
     ),
     # Table 5: rank and components, at 64 bits.
     "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
+    # Where the margin over NASH comes from.
+    "noise": grid("noise", NOISES, MAIN, [8, 128], range(3)),
     # The claim that the posterior goes with every prior and loss, at every length.
     "combined": grid("combined", COMBINED, MAIN, LENGTHS, range(3)),
     # The appendix: RBSH's preprocessing.
