@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from scipy.stats import spearmanr
 
 import paper
-from cells import PROTOCOLS, cells, markdown, short, signed
+from cells import PROTOCOLS, cells, markdown, seeds, short, signed, spread
 from intervals import difference
 from paper_tables import WITHOUT_EPOCHS
 from results import read_all
@@ -19,6 +19,13 @@ from runs import LENGTHS, MAIN
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
 PAIR = ("CorrSH", "NASH")
+NOISE_ROWS = {
+    "NASH-published": "NASH: noise by the network",
+    "v0-k1-noise-0": "CorrSH, v = 0, k = 1, no noise",
+    "v0-k1-noise-0.5": "CorrSH, v = 0, k = 1, noise .5",
+    "v0-k1-noise-1": "CorrSH, v = 0, k = 1, noise 1 to .9",
+    "CorrSH-published": "CorrSH, v = k = 10, noise 1 to .9",
+}
 Precision = Mapping[tuple[str, str, int], float]  # of a method, corpus and length
 
 
@@ -103,6 +110,24 @@ def margin_table() -> str:
                 shown = [str(interval) if interval else "" for interval in intervals]
                 rows.append([corpus, f"as published, {protocol}", *shown])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
+
+
+def noise_table() -> str:
+    """Independent bits with more and less noise before the decoder, beside CorrSH and NASH."""
+    results = read_all("noise") + read_all("tables")
+    protocols = ("published", "label-free")
+    found = {protocol: cells(results, protocol) for protocol in protocols}
+    rows = []
+    for corpus in MAIN:
+        measured = ("v0-k1-noise-1", corpus, 8) in found["published"]
+        for settings, name in NOISE_ROWS.items():
+            values = [
+                found[p].get((settings, corpus, bits)) for bits in (8, 128) for p in protocols
+            ]
+            if measured and any(values):
+                rows.append([corpus, name, seeds(values), *map(spread, values)])
+    head = [f"{bits}, {protocol}" for bits in (8, 128) for protocol in protocols]
+    return markdown(["corpus", "", "seeds", *head], rows)
 
 
 def longer_table() -> str:

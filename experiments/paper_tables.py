@@ -39,6 +39,25 @@ def paper_table(corpus: str) -> str:
     return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
+def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
+    """One method, and others with their defaults, on all corpora; spreads are in Tables 1 to 3."""
+    by_protocol = _by_protocol("tables", "quality", "combined", "estimators")
+    ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
+    rows = []
+    for corpus in MAIN:
+        printed = paper.TABLES[corpus].get(method)
+        if printed is not None:
+            rows.append([corpus, f"{method}, as CorrSH's paper lists it", *map(short, printed)])
+        for suffix, recipe, protocol in ours:
+            name = f"{method}, {recipe}" + ("" if recipe == "ours" else f", {protocol}")
+            values = _lengths(by_protocol[protocol], method + suffix, corpus)
+            rows.append([corpus, name, *map(_mean, values)])
+        for name in beside:
+            values = _lengths(by_protocol["label-free"], name, corpus)
+            rows.append([corpus, f"{name}, defaults, label-free", *map(_mean, values)])
+    return markdown(["corpus", "", *map(str, LENGTHS)], rows)
+
+
 def protocols_table(corpus: str) -> str:
     """The same runs under the three protocols: what choosing an epoch by labels gives."""
     by_protocol = _by_protocol("tables", "quality")
@@ -158,6 +177,10 @@ def _lengths(
     found: dict[Cell, list[float]], settings: str, corpus: str
 ) -> list[list[float] | None]:
     return [found.get((settings, corpus, bits)) for bits in LENGTHS]
+
+
+def _mean(values: list[float] | None) -> str:
+    return short(statistics.fmean(values)) if values else ""
 
 
 def _difference(ours: list[float], theirs: float) -> str:

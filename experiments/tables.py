@@ -42,6 +42,16 @@ INGREDIENTS = {
 }
 # What CorrSH is combined with: the prior and the loss of other methods, other gradients.
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
+METHODS = (*DEEP, *SHALLOW)
+# What the page of a method has beside it.
+PAGES_BESIDE = {
+    "NASH": ("CorrSH",),
+    "VDSH": ("CorrSH",),
+    "GMSH": ("VDSH", "CorrSH"),
+    "BMSH": ("NASH", "CorrSH", "CorrSH-mixture-prior"),
+    "Doc2hash": ("NASH", "CorrSH", "CorrSH-gumbel-softmax"),
+    "RBSH": ("NASH", "CorrSH", "CorrSH-ranking"),
+}
 GAP_SEEDS = 5
 WITH_CODES = ("quality", "quality-unseen", "baselines", "embeddings")
 VECTOR = 384  # numbers in a vector of all-MiniLM-L6-v2, and bits in their signs
@@ -106,8 +116,15 @@ def ingredients() -> str:
         for name in INGREDIENTS:
             values = [found.get((name, c, bits)) for c in MAIN]
             if any(values):
-                rows.append([str(bits), INGREDIENTS[name], *(spread(v) for v in values)])
+                shown = (_of_seeds(v, d) for v, d in zip(values, defaults, strict=True))
+                rows.append([str(bits), INGREDIENTS[name], *shown])
     return markdown(["bits", "", *MAIN], rows)
+
+
+def _of_seeds(values: list[float] | None, defaults: list[float] | None) -> str:
+    """The spread, and how many seeds are in it where some are missing: a collapsed fit has no result."""
+    missing = len(defaults or ()) - len(values or ())
+    return f"{spread(values)}, {len(values)} seeds" if values and missing > 0 else spread(values)
 
 
 def methods() -> str:
@@ -189,9 +206,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "seeds": lowest_seeds,
     **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
     **{f"protocols-{corpus}": partial(paper_tables.protocols_table, corpus) for corpus in MAIN},
+    **{
+        f"method-{m}": partial(paper_tables.method_table, m, PAGES_BESIDE.get(m, ()))
+        for m in METHODS
+    },
     "agreement": paper_tables.agreement_table,
     "best": claims.best_table,
     "margin": claims.margin_table,
+    "noise": claims.noise_table,
     "longer": claims.longer_table,
     "order": claims.order_table,
     "couplings": claims.couplings_table,
