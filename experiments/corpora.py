@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +69,7 @@ def _from_mat(path: Path) -> Corpus:
     train, val, test = (
         Split(part.tfidf, part.labels > 0) for part in (data.train, data.val, data.test)
     )
-    return Corpus(train, val, test, hashlib.sha256(path.read_bytes()).hexdigest())
+    return Corpus(train, val, test, checksum([path]))
 
 
 def _from_texts(name: str, words: dict[str, Any], folder: Path) -> Corpus:
@@ -79,7 +80,12 @@ def _from_texts(name: str, words: dict[str, Any], folder: Path) -> Corpus:
     val, test = (
         Split(tfidf.transform(part.texts), part.labels) for part in (texts.val, texts.test)
     )
+    return Corpus(train, val, test, checksum(texts.files))
+
+
+def checksum(paths: Iterable[str | Path]) -> str:
+    """Of what is in files, one after the other."""
     digest = hashlib.sha256()
-    for path in texts.files:
+    for path in paths:
         digest.update(Path(path).read_bytes())
-    return Corpus(train, val, test, digest.hexdigest())
+    return digest.hexdigest()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -34,6 +35,7 @@ from boltzhash.hashers.itq import quantise
 from boltzhash.hashers.linear import orthonormal_rows
 from boltzhash.hashers.lsa import leading_directions
 from boltzhash.metrics import expected_precision
+from corpora import checksum
 from results import write
 from run import circumstances, unfinished
 from runs import LENGTHS, MAIN, Run, Settings, grid
@@ -106,10 +108,9 @@ def runs_of(corpus: str, n_numbers: int, bits: list[int], seeds: list[int]) -> l
 
 def measure(run: Run, folder: Path) -> dict[str, Any]:
     data = texts_of(run.corpus)
-    vectors = {
-        part: np.asarray(read_features(folder / f"{run.corpus}-{part}.npy"), np.float64)
-        for part in PARTS
-    }
+    files = {part: folder / f"{run.corpus}-{part}.npy" for part in PARTS}
+    vectors = {part: np.asarray(read_features(files[part]), np.float64) for part in PARTS}
+    start = time.perf_counter()
     labels = {part: getattr(data, part).labels for part in PARTS}
     if run.settings.name == "cosine":
         precision = by_cosine(vectors, labels)
@@ -124,6 +125,8 @@ def measure(run: Run, folder: Path) -> dict[str, Any]:
         "seed": run.seed,
         "precision": {"label-free": precision["test"]},
         "val_precision": precision["val"],
+        "seconds": round(time.perf_counter() - start, 2),  # all in: training, codes, precision
+        "data_sha256": checksum([*data.files, *files.values()]),
         **circumstances(gpu=torch.cuda.is_available()),
     }
 
