@@ -212,6 +212,7 @@ TABLES: dict[str, Callable[[], str]] = {
     },
     "agreement": paper_tables.agreement_table,
     "best": claims.best_table,
+    "best-published": claims.best_published_table,
     "margin": claims.margin_table,
     "noise": claims.noise_table,
     "longer": claims.longer_table,
