@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ import paper_tables
 import posterior
 from cells import PROTOCOLS, Result, cells, markdown, seeds, short, signed, spread
 from results import read_all
-from runs import DEEP, LENGTHS, MAIN, SHALLOW, WITHOUT
+from runs import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -184,6 +185,19 @@ def _signed_spread(values: list[float] | None) -> str:
     return f"{signed(statistics.fmean(values))} ({signed(min(values))} to {signed(max(values))})"
 
 
+def experiments() -> str:
+    """How many runs of each experiment are there, where they ran and how long they took."""
+    rows = []
+    for name, runs in EXPERIMENTS.items():
+        results = [r for r in read_all(name) if r["experiment"] == name]
+        if name != "smoke" and results:
+            hardware = Counter(r["hardware"].split(",")[0] for r in results)
+            where = ", ".join(f"{n} {machine}" for machine, n in sorted(hardware.items()))
+            minutes = sum(r["seconds"] for r in results) / 60
+            rows.append([f"`{name}`", f"{len(results)} of {len(runs)}", where, f"{minutes:.0f}"])
+    return markdown(["experiment", "runs", "where", "minutes, all runs"], rows)
+
+
 def smoke() -> str:
     """What the small trial gave, under the three protocols."""
     results = read_all("smoke")
@@ -195,6 +209,7 @@ def smoke() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "experiments": experiments,
     "smoke": smoke,
     "quality": quality,
     "quality-against": quality_against,
