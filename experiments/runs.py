@@ -115,7 +115,7 @@ def ablation(rank: int, components: int, *, fixed_kl: bool) -> Settings:
     kind = "fixed" if fixed_kl else "authors"
     arguments: dict[str, Any] = {"rank": rank, "n_components": components}
     if fixed_kl:
-        arguments["kl_weight"] = BITS_KL
+        arguments |= {"kl_weight": BITS_KL, "kl_ramp": 1.0}
     return Settings(f"v{rank}-k{components}-{kind}", "CorrSH", arguments, as_published=True)
 
 
@@ -136,7 +136,7 @@ NOISES = [
     Settings(
         f"v0-k1-noise-{first:g}",
         "CorrSH",
-        {"rank": 0, "n_components": 1, "kl_weight": BITS_KL, "decoder_noise": (first, last)},
+        {**ablation(0, 1, fixed_kl=True).arguments, "decoder_noise": (first, last)},
         as_published=True,
     )
     for first, last in ((1.0, 0.9), (0.5, 0.5), (0.0, 0.0))

@@ -107,6 +107,8 @@ def test_published_settings() -> None:
     # The authors' code raises β by 1 / (50 (v + k)) an epoch: .2 at v = 0, 1 at v = k = 1.
     assert CorrSH.as_published(32, rank=0).kl_weight == (0.0, 0.2)
     assert CorrSH.as_published(32, rank=1, n_components=1).kl_weight == (0.0, 1.0)
+    steepest = CorrSH.as_published(32, rank=0, n_components=1)  # by .02 an epoch, at 1 halfway
+    assert (steepest.kl_weight, steepest.kl_ramp) == ((0.0, 1.0), 0.5)
     assert CorrSH.as_published(32, epochs=5).epochs == 5
 
 

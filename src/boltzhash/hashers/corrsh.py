@@ -158,6 +158,7 @@ class CorrSH(DeepHasher):
         check_integer("n_components", n_components, 1, "a positive integer")
         v = n_bits if rank == "full" else int(rank)
         epochs = changes.get("epochs", 100)
+        risen = epochs / (50 * (v + n_components))  # of the KL weight, were it not held at 1
         settings: dict[str, Any] = {
             "bound": "rearranged",
             "neighbours": 0,
@@ -166,8 +167,8 @@ class CorrSH(DeepHasher):
             "hidden_units": 500,
             "target": "words",
             "input_length": None,
-            "kl_weight": (0.0, min(1.0, epochs / (50 * (v + n_components)))),
-            "kl_ramp": 1.0,
+            "kl_weight": (0.0, min(1.0, risen)),
+            "kl_ramp": 1 / max(1.0, risen),
             "decoder_noise": (1.0, 0.9),
             "dropout": 0.2,
             "epochs": epochs,
