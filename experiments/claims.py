@@ -198,6 +198,28 @@ def _rank_correlation(ones: Precision, others: Precision, corpus: str, bits: int
     return f"{spearmanr(*figures).statistic:.2f}"
 
 
+def disagreement_table() -> str:
+    """How often μ > 0 differs from what b(s) says, and whether that changes precision."""
+    rows = []
+    for result in sorted(read_all("disagreement"), key=lambda r: (r["settings"], r["corpus"])):
+        shares = ("bits_differ_conditional", "bits_differ_marginal", "documents_differ_marginal")
+        name = "as published" if result["settings"] == "CorrSH-published" else "defaults"
+        rows.append(
+            [
+                result["corpus"],
+                name,
+                *(f"{result[share]:.2%}" for share in shares),
+                f"{result['mean_abs_location']:.1f}",
+                f"{result['mean_deviation']:.2f}",
+                short(result["val_precision_location"]),
+                short(result["val_precision_marginal"]),
+            ]
+        )
+    head = ["bits that differ, conditional", "bits, marginal", "documents, marginal"]
+    sizes = ["mean \\|μ\\|", "mean √Σᵢᵢ", "val precision of μ > 0", "of b's marginal"]
+    return markdown(["corpus", "recipe", *head, *sizes], rows)
+
+
 def couplings_table() -> str:
     """Whether the correlations that the posterior learns are those that the codes have."""
     rows = []

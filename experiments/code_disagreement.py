@@ -4,7 +4,7 @@
 
 μ > 0 thresholds the marginals of what training samples (r ~ N(μ, Σ), s ~ Bernoulli(σ(r))). The
 Boltzmann machine has other marginals: its conditional logit is μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j. On
-the test documents of two corpora, at 32 bits and with both settings, this compares μ > 0 bit by bit with
+the test documents, at 32 bits and with both settings, this compares μ > 0 bit by bit with
 
 - *conditional*: the sign of b's conditional logit, all other bits held at the code;
 - *marginal*: b's marginal P(s_i = 1) > ½ by Gibbs sampling, started at the code.
@@ -14,22 +14,25 @@ It also measures the precision of the top 100 on val when the marginal code is u
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
+import argparse
+import time
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from boltzhash import CorrSH
 from boltzhash.codes import pack
-from boltzhash.datasets.vdsh import load_mat
 from boltzhash.inference import Posterior
 from boltzhash.metrics import expected_precision
+from corpora import corpus
+from evaluation import TOP
+from results import write
+from run import circumstances, make, unfinished
+from runs import DEFAULT, MAIN, PUBLISHED, Run, grid
 
-RESULT = Path(__file__).parent / "results" / "code_disagreement.json"
-SWEEPS, BURN_IN, BITS = 300, 50, 32
+SWEEPS, BURN_IN, BITS, SEED = 300, 50, 32, 0
+RUNS = grid("disagreement", [PUBLISHED, DEFAULT], MAIN, [BITS], [SEED])
 
 
 def conditional_logits(p: Posterior, s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,26 +62,31 @@ def gibbs_marginals(p: Posterior, rng: np.random.Generator) -> NDArray[np.float6
     return np.asarray(total / (SWEEPS - BURN_IN))
 
 
-def compare(corpus: str, settings: str) -> dict[str, Any]:
-    data = load_mat(Path(os.environ["BOLTZHASH_DATA"]) / f"{corpus}.tfidf.mat")
-    make = CorrSH.as_published if settings == "published" else CorrSH
-    hasher = make(BITS, random_state=0).fit(data.train.tfidf)
+def compare(run: Run, device: str) -> dict[str, Any]:
+    data = corpus(run.corpus)
+    hasher = make(run, device)
+    start = time.perf_counter()
+    hasher.fit(data.train.tfidf)
+    seconds = time.perf_counter() - start
     test = hasher.posterior(data.test.tfidf)
     code = test.location > 0
     off_diagonal = test.covariance() * (1 - np.eye(BITS))
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEED)
     by_marginal = gibbs_marginals(test, rng) > 0.5
     by_conditional = conditional_logits(test, code.astype(np.float64)) > 0
 
     def precision(database: NDArray[np.bool_], queries: NDArray[np.bool_]) -> float:
         labels = (data.val.labels, data.train.labels)
-        return float(expected_precision(pack(queries), pack(database), *labels).mean())
+        return float(expected_precision(pack(queries), pack(database), *labels, k=TOP).mean())
 
     train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
     return {
-        "corpus": corpus,
-        "settings": settings,
-        "bits": BITS,
+        "experiment": run.experiment,
+        "settings": run.settings.name,
+        "corpus": run.corpus,
+        "bits": run.bits,
+        "seed": run.seed,
+        "params": hasher.get_params(),
         "documents": len(code),
         "bits_differ_conditional": float((code != by_conditional).mean()),
         "bits_differ_marginal": float((code != by_marginal).mean()),
@@ -90,17 +98,19 @@ def compare(corpus: str, settings: str) -> dict[str, Any]:
         "val_precision_marginal": precision(
             gibbs_marginals(train, rng) > 0.5, gibbs_marginals(val, rng) > 0.5
         ),
+        "seconds": round(seconds, 2),
+        "data_sha256": data.sha256,
+        **circumstances(gpu=torch.cuda.is_available() and device != "cpu"),
     }
 
 
 def main() -> None:
-    results = []
-    for settings in ("published", "default"):
-        for corpus in ("ng20", "reuters"):
-            results.append(compare(corpus, settings))
-            print(json.dumps(results[-1], indent=1), flush=True)
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    for run in unfinished(RUNS):
+        write(run.path, compare(run, options.device))
+        print(run.path.stem, flush=True)
 
 
 if __name__ == "__main__":

@@ -233,6 +233,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "longer": claims.longer_table,
     "order": claims.order_table,
     "couplings": claims.couplings_table,
+    "disagreement": claims.disagreement_table,
     "ablation-rank": partial(paper_tables.ablation_table, "rank"),
     "ablation-components": partial(paper_tables.ablation_table, "components"),
     "combined": paper_tables.combined_table,
