@@ -28,7 +28,7 @@ from boltzhash.metrics import expected_precision
 from corpora import corpus
 from evaluation import TOP
 from results import write
-from run import circumstances, make, unfinished
+from run import circumstances, identity, make, unfinished
 from runs import DEFAULT, MAIN, PUBLISHED, Run, grid
 
 SWEEPS, BURN_IN, BITS, SEED = 300, 50, 32, 0
@@ -81,12 +81,7 @@ def compare(run: Run, device: str) -> dict[str, Any]:
 
     train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
     return {
-        "experiment": run.experiment,
-        "settings": run.settings.name,
-        "corpus": run.corpus,
-        "bits": run.bits,
-        "seed": run.seed,
-        "params": hasher.get_params(),
+        **identity(run, hasher),
         "documents": len(code),
         "bits_differ_conditional": float((code != by_conditional).mean()),
         "bits_differ_marginal": float((code != by_marginal).mean()),

@@ -23,7 +23,7 @@ from boltzhash.metrics.codes import bit_correlations
 from corpora import Corpus, corpus
 from evaluation import TOP
 from results import write
-from run import circumstances, make, unfinished
+from run import circumstances, identity, make, unfinished
 from runs import AS_PUBLISHED, DEFAULT, Run, Settings, grid
 
 BITS, SEED = 128, 0
@@ -58,13 +58,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     )
     bits = unpack(codes)
     result = {
-        "experiment": run.experiment,
-        "settings": run.settings.name,
-        "method": run.settings.method,
-        "corpus": run.corpus,
-        "bits": run.bits,
-        "seed": run.seed,
-        "params": hasher.get_params(),
+        **identity(run, hasher),
         "precision": {"label-free": float(values.mean())},
         "documents": "test",
         "umap": {"metric": "hamming", "n_neighbors": NEIGHBOURS, "min_dist": MIN_DISTANCE},

@@ -59,13 +59,7 @@ def measure(run: Run, device: str) -> dict[str, Any]:
     precision, database = final(hasher, data)
     epochs = curve.epochs if curve is not None else []
     return {
-        "experiment": run.experiment,
-        "settings": run.settings.name,
-        "method": run.settings.method,
-        "corpus": run.corpus,
-        "bits": run.bits,
-        "seed": run.seed,
-        "params": hasher.get_params(),
+        **identity(run, hasher),
         "precision": protocols(precision.test, epochs),
         "val_precision": precision.val,
         "curve": epochs,
@@ -75,6 +69,19 @@ def measure(run: Run, device: str) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
         **circumstances(where.type == "cuda"),
+    }
+
+
+def identity(run: Run, hasher: Any) -> dict[str, Any]:
+    """Which run a result is of, and every parameter of what was fitted."""
+    return {
+        "experiment": run.experiment,
+        "settings": run.settings.name,
+        "method": run.settings.method,
+        "corpus": run.corpus,
+        "bits": run.bits,
+        "seed": run.seed,
+        "params": hasher.get_params(),
     }
 
 
