@@ -31,8 +31,17 @@ def spread(values: list[float] | None) -> str:
     """
     if not values:
         return ""
-    mean = short(statistics.mean(values))
-    return mean if len(values) == 1 else f"{mean} ({short(min(values))}–{short(max(values))})"
+    ends = "" if len(values) == 1 else f" ({short(min(values))}–{short(max(values))})"
+    return mean(values) + ends
+
+
+def mean(values: list[float] | None) -> str:
+    """The mean alone; empty where nothing was run.
+
+    >>> mean([0.5, 0.6]), mean(None)
+    ('.550', '')
+    """
+    return short(statistics.mean(values)) if values else ""
 
 
 def short(value: float | None) -> str:

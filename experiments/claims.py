@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from scipy.stats import spearmanr
 
 import paper
-from cells import PROTOCOLS, cells, markdown, seeds, short, signed, spread
+from cells import PROTOCOLS, cells, markdown, mean, seeds, short, signed, spread
 from intervals import difference
 from paper_tables import WITHOUT_EPOCHS
 from results import read_all
@@ -41,13 +41,12 @@ def the_papers() -> Precision:
 
 
 def as_published(protocol: str) -> Precision:
-    """Means over seeds of the published recipes, by the names of the methods."""
+    """Means over seeds of the published recipes, by the names of all twelve methods."""
     found = cells(read_all("tables"), protocol)
-    names = {name if name in WITHOUT_EPOCHS else f"{name}-published": name for name in METHODS}
     return {
-        (names[settings], corpus, bits): statistics.fmean(values)
+        (settings.removesuffix("-published"), corpus, bits): statistics.fmean(values)
         for (settings, corpus, bits), values in found.items()
-        if settings in names
+        if settings.endswith("-published") or settings in WITHOUT_EPOCHS
     }
 
 
@@ -93,14 +92,13 @@ def _best(found: Precision, corpus: str, bits: int) -> str:
 
 def best_published_table() -> str:
     """Our defaults, and the best that any method reaches as published, with its name."""
-    mine = cells(read_all("quality"))
+    ours = cells(read_all("quality"))
+    published = {protocol: as_published(protocol) for protocol in reversed(PROTOCOLS)}
     rows = []
     for corpus in MAIN:
-        ours = [mine.get(("CorrSH", corpus, bits)) for bits in LENGTHS]
-        shown = [short(statistics.fmean(values)) if values else "" for values in ours]
+        shown = [mean(ours.get(("CorrSH", corpus, bits))) for bits in LENGTHS]
         rows.append([corpus, "**CorrSH**, defaults, label-free", *shown])
-        for protocol in reversed(PROTOCOLS):
-            found = _any_published(protocol)
+        for protocol, found in published.items():
             best = [
                 max(
                     ((v, m) for (m, c, b), v in found.items() if (c, b) == (corpus, bits)),
@@ -111,16 +109,6 @@ def best_published_table() -> str:
             named = [f"{short(top[0])} {top[1]}" if top else "" for top in best]
             rows.append([corpus, f"the best as published, {protocol}", *named])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
-
-
-def _any_published(protocol: str) -> Precision:
-    """Means over seeds of all eleven methods and CorrSH as published, by their names."""
-    found = cells(read_all("tables"), protocol)
-    return {
-        (settings.removesuffix("-published"), corpus, bits): statistics.fmean(values)
-        for (settings, corpus, bits), values in found.items()
-        if settings.endswith("-published") or settings in WITHOUT_EPOCHS
-    }
 
 
 def margin_table() -> str:

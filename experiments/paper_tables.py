@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 import paper
-from cells import PROTOCOLS, Cell, cells, markdown, seeds, short, signed, spread
+from cells import PROTOCOLS, Cell, cells, markdown, mean, seeds, short, signed, spread
 from results import read_all
 from runs import COMPONENTS, DEEP, LENGTHS, MAIN, RANKS, SHALLOW
 
@@ -51,10 +51,10 @@ def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
         for suffix, recipe, protocol in ours:
             name = f"{method}, {recipe}" + ("" if recipe == "ours" else f", {protocol}")
             values = _lengths(by_protocol[protocol], method + suffix, corpus)
-            rows.append([corpus, name, *map(_mean, values)])
+            rows.append([corpus, name, *map(mean, values)])
         for name in beside:
             values = _lengths(by_protocol["label-free"], name, corpus)
-            rows.append([corpus, f"{name}, defaults, label-free", *map(_mean, values)])
+            rows.append([corpus, f"{name}, defaults, label-free", *map(mean, values)])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
 
 
@@ -177,10 +177,6 @@ def _lengths(
     found: dict[Cell, list[float]], settings: str, corpus: str
 ) -> list[list[float] | None]:
     return [found.get((settings, corpus, bits)) for bits in LENGTHS]
-
-
-def _mean(values: list[float] | None) -> str:
-    return short(statistics.fmean(values)) if values else ""
 
 
 def _difference(ours: list[float], theirs: float) -> str:

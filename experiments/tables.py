@@ -20,7 +20,7 @@ from pathlib import Path
 import claims
 import paper_tables
 import posterior
-from cells import PROTOCOLS, Result, cells, markdown, seeds, short, signed, spread
+from cells import PROTOCOLS, Result, cells, markdown, mean, seeds, short, signed, spread
 from results import read_all
 from runs import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
 
@@ -45,7 +45,7 @@ INGREDIENTS = {
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
 METHODS = (*DEEP, *SHALLOW)
 # What the page of a method has beside it.
-PAGES_BESIDE = {
+BESIDE = {
     "NASH": ("CorrSH",),
     "VDSH": ("CorrSH",),
     "GMSH": ("VDSH", "CorrSH"),
@@ -85,8 +85,8 @@ def quality_against() -> str:
             ("sign", "binary MiniLM"),
         ):
             values = [found.get((settings, corpus, bits)) for bits in (*LENGTHS, VECTOR)]
-            rows.append([corpus, name, *map(_mean, values), ""])
-        rows.append([corpus, "tf-idf cosine", *[""] * len(values), _mean(plain.get(corpus))])
+            rows.append([corpus, name, *map(mean, values), ""])
+        rows.append([corpus, "tf-idf cosine", *[""] * len(values), mean(plain.get(corpus))])
     return markdown(["corpus", "", *map(str, (*LENGTHS, VECTOR)), "no code"], rows)
 
 
@@ -98,12 +98,8 @@ def embeddings() -> str:
         for settings, name in EMBEDDINGS.items():
             values = [found.get((settings, corpus, bits)) for bits in (*LENGTHS, VECTOR)]
             if any(values):
-                rows.append([corpus, name, seeds(values), *map(_mean, values)])
+                rows.append([corpus, name, seeds(values), *map(mean, values)])
     return markdown(["corpus", "codes", "seeds", *map(str, (*LENGTHS, VECTOR))], rows)
-
-
-def _mean(values: list[float] | None) -> str:
-    return short(statistics.mean(values)) if values else ""
 
 
 def ingredients() -> str:
@@ -221,10 +217,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "seeds": lowest_seeds,
     **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
     **{f"protocols-{corpus}": partial(paper_tables.protocols_table, corpus) for corpus in MAIN},
-    **{
-        f"method-{m}": partial(paper_tables.method_table, m, PAGES_BESIDE.get(m, ()))
-        for m in METHODS
-    },
+    **{f"method-{m}": partial(paper_tables.method_table, m, BESIDE.get(m, ())) for m in METHODS},
     "agreement": paper_tables.agreement_table,
     "best": claims.best_table,
     "best-published": claims.best_published_table,
