@@ -22,6 +22,7 @@ PAIR = ("CorrSH", "NASH")
 NOISE_ROWS = {
     "NASH-published": "NASH: noise by the network",
     "v0-k1-noise-0": "CorrSH, v = 0, k = 1, no noise",
+    "v10-k10-noise-0": "CorrSH, v = k = 10, no noise",
     "v0-k1-noise-0.5": "CorrSH, v = 0, k = 1, noise .5",
     "v0-k1-noise-1": "CorrSH, v = 0, k = 1, noise 1 to .9",
     "CorrSH-published": "CorrSH, v = k = 10, noise 1 to .9",

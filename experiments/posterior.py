@@ -36,6 +36,12 @@ COMPARISONS = [
         for kind, name in KINDS.items()
         for k, against in ((10, MIXTURE), (1, FACTORISED))
     ),
+    *(
+        Comparison(
+            "as published, KL to .1, no noise", bits, "v10-k10-noise-0", "v0-k1-noise-0", FACTORISED
+        )
+        for bits in (8, 64, 128)
+    ),
     *(Comparison("defaults", bits, "CorrSH", "factorised", FACTORISED) for bits in (8, 32, 128)),
 ]
 ONE_COMPONENT = [
@@ -171,7 +177,7 @@ def _pairs(
 def _results() -> list[Result]:
     return [
         result
-        for name in ("ablations", "ingredients")
+        for name in ("ablations", "noise", "ingredients")
         for result in read_all(name)
         if result["seed"] < SEEDS
     ]
