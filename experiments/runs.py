@@ -194,7 +194,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
     # Where the margin over NASH comes from.
     "noise": grid("noise", WITH_NOISE, MAIN, [8, 128], range(3))
-    + grid("noise", WITHOUT_NOISE, MAIN, [8, 64, 128], range(5)),
+    + grid("noise", WITHOUT_NOISE, MAIN, LENGTHS, range(5)),
     # The claim that the posterior goes with every prior and loss, at every length.
     "combined": grid("combined", COMBINED, MAIN, LENGTHS, range(3)),
     # The appendix: RBSH's preprocessing.
@@ -203,6 +203,12 @@ EXPERIMENTS: dict[str, list[Run]] = {
         [
             DEFAULT,
             PUBLISHED,
+            Settings(
+                "CorrSH-published-no-noise",
+                "CorrSH",
+                {"decoder_noise": (0.0, 0.0)},
+                as_published=True,
+            ),
             Settings("RBSH", "RBSH"),
             Settings("RBSH-published", "RBSH", AS_PUBLISHED[4].arguments),
         ],
