@@ -11,22 +11,12 @@ from collections.abc import Mapping
 from scipy.stats import spearmanr
 
 import paper
-from cells import PROTOCOLS, cells, markdown, mean, seeds, short, signed, spread
-from intervals import difference
+from cells import PROTOCOLS, cells, markdown, mean, short, signed
 from paper_tables import WITHOUT_EPOCHS
 from results import read_all
 from runs import LENGTHS, MAIN
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
-PAIR = ("CorrSH", "NASH")
-NOISE_ROWS = {
-    "NASH-published": "NASH: noise by the network",
-    "v0-k1-noise-0": "CorrSH, v = 0, k = 1, no noise",
-    "v10-k10-noise-0": "CorrSH, v = k = 10, no noise",
-    "v0-k1-noise-0.5": "CorrSH, v = 0, k = 1, noise .5",
-    "v0-k1-noise-1": "CorrSH, v = 0, k = 1, noise 1 to .9",
-    "CorrSH-published": "CorrSH, v = k = 10, noise 1 to .9",
-}
 Precision = Mapping[tuple[str, str, int], float]  # of a method, corpus and length
 
 
@@ -110,45 +100,6 @@ def best_published_table() -> str:
             named = [f"{short(top[0])} {top[1]}" if top else "" for top in best]
             rows.append([corpus, f"the best as published, {protocol}", *named])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
-
-
-def margin_table() -> str:
-    """CorrSH minus NASH: the paper's, and ours with an interval."""
-    rows = []
-    results = read_all("tables")
-    for corpus in MAIN:
-        printed = paper.TABLES[corpus]
-        pairs = zip(printed["CorrSH"], printed["NASH"], strict=True)
-        theirs = [signed(a - b) for a, b in pairs if a is not None and b is not None]
-        rows.append([corpus, "the paper's, published", *theirs])
-        for protocol in PROTOCOLS:
-            found = cells(results, protocol)
-            intervals = [
-                difference(*(found.get((f"{m}-published", corpus, bits), []) for m in PAIR))
-                for bits in LENGTHS
-            ]
-            if any(intervals):
-                shown = [str(interval) if interval else "" for interval in intervals]
-                rows.append([corpus, f"as published, {protocol}", *shown])
-    return markdown(["corpus", "", *map(str, LENGTHS)], rows)
-
-
-def noise_table() -> str:
-    """Independent bits with more and less noise before the decoder, beside CorrSH and NASH."""
-    results = read_all("noise") + read_all("tables")
-    protocols = ("published", "label-free")
-    found = {protocol: cells(results, protocol) for protocol in protocols}
-    rows = []
-    for corpus in MAIN:
-        measured = ("v0-k1-noise-1", corpus, 8) in found["published"]
-        for settings, name in NOISE_ROWS.items():
-            values = [
-                found[p].get((settings, corpus, bits)) for bits in (8, 128) for p in protocols
-            ]
-            if measured and any(values):
-                rows.append([corpus, name, seeds(values), *map(spread, values)])
-    head = [f"{bits}, {protocol}" for bits in (8, 128) for protocol in protocols]
-    return markdown(["corpus", "", "seeds", *head], rows)
 
 
 def longer_table() -> str:

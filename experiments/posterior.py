@@ -15,7 +15,7 @@ import paper
 from cells import PROTOCOLS, Cell, Result, cells, markdown, signed
 from intervals import CONFIDENCE, Interval, difference, weighted_sum
 from results import read_all
-from runs import MAIN
+from runs import LENGTHS, MAIN
 
 
 class Comparison(NamedTuple):
@@ -40,7 +40,7 @@ COMPARISONS = [
         Comparison(
             "as published, KL to .1, no noise", bits, "v10-k10-noise-0", "v0-k1-noise-0", FACTORISED
         )
-        for bits in (8, 64, 128)
+        for bits in LENGTHS
     ),
     *(Comparison("defaults", bits, "CorrSH", "factorised", FACTORISED) for bits in (8, 32, 128)),
 ]

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import claims
+import margins
 import paper_tables
 import posterior
 from cells import PROTOCOLS, Result, cells, markdown, mean, seeds, short, signed, spread
@@ -221,8 +222,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "agreement": paper_tables.agreement_table,
     "best": claims.best_table,
     "best-published": claims.best_published_table,
-    "margin": claims.margin_table,
-    "noise": claims.noise_table,
+    "margin": margins.over_nash_table,
+    "noise": margins.noise_table,
     "longer": claims.longer_table,
     "order": claims.order_table,
     "couplings": claims.couplings_table,
@@ -231,6 +232,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ablation-components": partial(paper_tables.ablation_table, "components"),
     "combined": paper_tables.combined_table,
     "appendix": paper_tables.appendix_table,
+    "appendix-margin": margins.over_rbsh_table,
     "seconds": paper_tables.seconds_table,
     "seconds-summary": paper_tables.seconds_summary,
     "posterior": posterior.posterior_table,
