@@ -168,7 +168,7 @@ def unfinished(runs: Iterable[Run]) -> list[Run]:
 def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> None:
     """Run them side by side, writing each as it is done; one that fails does not stop the others."""
     deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
-    failed = []
+    failed, late = [], 0
     with (
         TemporaryDirectory() as kept,
         ProcessPoolExecutor(
@@ -184,6 +184,7 @@ def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> 
                 failed.append(f"{run.path.name}: {error}")
                 continue
             if result is None:
+                late += 1
                 continue
             write(run.path, result)
             print(
@@ -191,6 +192,8 @@ def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> 
                 f"{result['precision']['label-free']:.4f} {result['seconds']} s",
                 flush=True,
             )
+    if late:
+        print(f"{late} runs not started within {seconds:g} s: the same command goes on with them")
     if failed:
         raise SystemExit("failed:\n" + "\n".join(failed))
 

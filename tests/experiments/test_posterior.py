@@ -63,6 +63,18 @@ def test_only_the_seeds_that_both_have_are_compared(module: Module, record: Reco
     assert found[6].startswith("+.000 ±")
 
 
+def test_other_seeds_are_a_comparison_of_their_own(module: Module, record: Record) -> None:
+    for seed in range(10):
+        ours = 0.5 + seed % 2 / 100
+        theirs = ours if seed < 5 else ours - 0.2
+        record("noise", "v10-k10-noise-0", "tmc", 32, seed=seed, label_free=ours)
+        record("noise", "v0-k1-noise-0", "tmc", 32, seed=seed, label_free=theirs)
+    first, again = rows(module("posterior").posterior_table())
+    assert again[0] == f"{first[0]}, seeds 5–9"
+    assert first[6].startswith("+.000 ±")
+    assert again[6].startswith("**+.200 ±")
+
+
 def test_the_summary_counts_intervals_on_either_side(module: Module, record: Record) -> None:
     both(record, "ng20", CORRELATED, FACTORISED)
     both(record, "reuters", FACTORISED, CORRELATED)

@@ -142,3 +142,13 @@ def test_one_failed_run_does_not_take_the_others_with_it(
     with pytest.raises(SystemExit, match=r"failed:\nITQ-tmc-16-0.json: .*no such file"):
         module("run").sweep([bad, good], 1, "cpu", None)
     assert [path.name for path in (results_folder / "smoke").iterdir()] == [good.path.name]
+
+
+def test_runs_that_time_did_not_allow_are_counted(
+    module: Module, results_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = module("runs")
+    run = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "reuters", 16, 0)
+    module("run").sweep([run], 1, "cpu", 0.0)
+    assert "1 runs not started within 0 s: the same command goes on" in capsys.readouterr().out
+    assert not results_folder.exists()

@@ -144,6 +144,25 @@ def test_claims_fail_where_another_method_is_ahead(module: Module, record: Recor
     )
 
 
+def test_margins_over_rbsh_name_recipe_and_protocol(module: Module, record: Record) -> None:
+    ahead = {"CorrSH-published": 0.1, "CorrSH-published-no-noise": 0.2, "CorrSH": 0.3}
+    for seed in (0, 1):
+        value = 0.4 + seed / 1000
+        for name in ("RBSH-published", "RBSH", *ahead):
+            figures = dict.fromkeys(("published", "label_free"), value + ahead.get(name, 0.0))
+            record("appendix", name, "tmc-rbsh", 16, seed=seed, **figures)
+    found = rows(module("margins").over_rbsh_table())
+    assert found[0][:3] == ["ng20-rbsh", "the paper's, published", "+.020"]
+    ours = [[row[1], row[3].strip("*").split(" ")[0]] for row in found[2:]]
+    assert ours == [
+        ["as published, published", "+.100"],
+        ["as published, label-free", "+.100"],
+        ["as published, no noise, published", "+.200"],
+        ["as published, no noise, label-free", "+.200"],
+        ["defaults, label-free", "+.300"],
+    ]
+
+
 def test_couplings_are_set_against_the_codes(module: Module, record: Record) -> None:
     learned, codes = [100, -200, 300], [300, -600, 900]
     for name, sign in (("CorrSH", 1), ("CorrSH-published", -1)):
