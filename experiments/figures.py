@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 import code_figures
 import length_figure
+import model_figures
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 
@@ -31,6 +32,8 @@ FIGURES: dict[str, Callable[[], Figure | None]] = {
     "precision_by_length": partial(length_figure.draw, "tables", "quality"),
     "maps_of_codes": code_figures.draw_maps,
     "bit_correlations": code_figures.draw_correlations,
+    "gradient_estimators": model_figures.draw_gradient_estimators,
+    "shortcut_distance": model_figures.draw_shortcut_distance,
 }
 
 STYLE: Any = {  # matplotlib types its keys one by one, differently in every version

@@ -1,7 +1,6 @@
 """Bias and variance of the gradient estimators on a decoder like the one that is trained.
 
-    python experiments/gradient_estimators.py          # measure and draw, a minute on one core
-    python experiments/gradient_estimators.py --draw   # draw what was measured
+    python experiments/gradient_estimators.py   # a minute on one core; make tables draws
 
 f(s) = −log p(x | s) for a few documents: a linear decoder with random weights, eight bits, and words
 drawn from it at a code of each document. The posterior has |logit| the same on all bits, from nearly
@@ -18,26 +17,19 @@ variate.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import torch
-from matplotlib import pyplot as plt
 from torch import Tensor, nn
 
 from boltzhash.distributions import Bernoulli, enumerate_codes
 from boltzhash.gradients import REBAR, GradientEstimator, GumbelSoftmax, make_estimator
+from results import FOLDER, rounded, write
+from run import circumstances
 
 Record = dict[str, Any]
-
-FIGURES = Path(__file__).parents[1] / "docs" / "models" / "figures"
-MEASURED = FIGURES / "gradient_estimators.json"
-DRAWING = FIGURES / "gradient_estimators.svg"
 
 N_BITS, N_WORDS, DOCUMENTS, LENGTH = 8, 50, 8, 40
 BATCHES, DRAWS_PER_BATCH = 30, 1000
@@ -137,16 +129,7 @@ def measure_one(name: str, estimator: GradientEstimator, problem: Problem, x: fl
     }
 
 
-def rounded(value: Any) -> Any:
-    """Six digits, so that the file does not change with the last bit of a sum."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def measure() -> None:
+def main() -> None:
     problem = Problem.draw(seed=0)
     points = [
         measure_one(name, estimator, problem, float(x))
@@ -163,90 +146,10 @@ def measure() -> None:
         "temperature": TEMPERATURE,
         "relax_training_steps": TRAINING_STEPS,
         "points": points,
+        **circumstances(gpu=False),
     }
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    MEASURED.write_text(
-        json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
-
-
-# --- drawing: reads the file and nothing else -----------------------------------------------------
-
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-LINES = [
-    ("reinforce", "REINFORCE", {"color": "#666666", "marker": "x"}),
-    ("arm", "ARM", {"color": "#0072b2", "marker": "s"}),
-    ("rebar", "REBAR", {"color": "#45a1d6", "marker": "D"}),
-    ("relax", "RELAX, trained", {"color": "#009e73", "marker": "o"}),
-    ("gumbel-softmax, hard", "Gumbel-softmax, hard", {"color": "#aa4499", "marker": "^"}),
-    ("gumbel-softmax, soft", "Gumbel-softmax, soft", {"color": "#e69f00", "marker": "v"}),
-    ("straight-through", "straight-through", {"color": "#d55e00", "marker": "P"}),
-]
-UNBIASED = ("reinforce", "arm", "rebar", "relax")
-
-STYLE: Any = {  # matplotlib types its keys one by one, differently in every version
-    "svg.hashsalt": "gradient_estimators",
-    "svg.fonttype": "none",  # letters as text: a third of the size
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-}
-
-
-def draw(measured: Path, drawing: Path) -> None:
-    result = json.loads(measured.read_text(encoding="utf-8"))
-    with mpl.rc_context(STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 4.4), layout="constrained")
-        for name, label, style in LINES:
-            points = [p for p in result["points"] if p["estimator"] == name]
-            x = [p["x"] for p in points]
-            unbiased = {"linestyle": ":", "linewidth": 1.0} if name in UNBIASED else {}
-            left.errorbar(
-                x,
-                [p["bias"] for p in points],
-                [p["standard_error"] for p in points],
-                elinewidth=1.0,
-                **style,
-                **unbiased,
-            )
-            right.plot(x, [p["variance"] for p in points], label=label, **style)
-        left.set(
-            title="Bias (dotted: unbiased, what is seen is noise)", ylabel="‖mean error‖ / ‖g‖"
-        )
-        right.set(title="Variance of one draw", ylabel="variance / ‖g‖²")
-        for axes in (left, right):
-            axes.set(xscale="log", yscale="log", xlabel="|logit| of every bit")
-            ticks = [0.1, 0.2, 0.5, 1, 2, 5]
-            axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-            axes.minorticks_off()
-        left.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-        right.set_yticks(
-            [0.1, 1, 10, 100, 1000, 10_000], ["0.1", "1", "10", "100", "1,000", "10,000"]
-        )
-        left.set_ylim(top=1.1)
-        figure.legend(loc="outside lower center", ncols=4, frameon=False)
-        # No date, so that the same measurements make the same file.
-        metadata = {"Date": None} if drawing.suffix == ".svg" else None
-        figure.savefig(drawing, metadata=metadata, dpi=150)
-        plt.close(figure)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--draw", action="store_true", help="draw the measurements that are there")
-    if not parser.parse_args().draw:
-        measure()
-    draw(MEASURED, DRAWING)
+    write(FOLDER / "gradient-estimators" / "bias-and-variance.json", rounded(result))
 
 
 if __name__ == "__main__":
-    mpl.use("svg")
     main()

@@ -24,6 +24,19 @@ def write(path: Path, result: dict[str, Any], indent: int | None = 1) -> None:
     part.replace(path)
 
 
+def rounded(value: Any) -> Any:
+    """Six digits, so that a file does not change with the last bit of a sum.
+
+    >>> rounded({"tv": (0.12345678, 1)})
+    {'tv': [0.123457, 1]}
+    """
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def read(path: Path) -> dict[str, Any]:
     """A result, or a message that names the file and what is wrong with it."""
     try:

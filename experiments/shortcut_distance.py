@@ -1,7 +1,6 @@
 """How far the Gaussian shortcut is from the Boltzmann posterior that it stands for.
 
-    python experiments/shortcut_distance.py          # measure and draw, a minute on one core
-    python experiments/shortcut_distance.py --draw   # draw what was measured
+    python experiments/shortcut_distance.py   # a minute on one core; make tables draws
 
 Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This
 measures the total variation distance of the two, while the variances, the couplings or the number
@@ -18,30 +17,22 @@ of bits grow. Bits lean alternately to on and off, μ = +1, −1, +1, ...
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import torch
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from boltzhash.distributions import Boltzmann, LowRankCovariance
 from boltzhash.inference import logistic_normal_mean
+from results import FOLDER, rounded, write
+from run import circumstances
 
 Floats = NDArray[np.float64]
 Record = dict[str, Any]
-
-FIGURES = Path(__file__).parents[1] / "docs" / "models" / "figures"
-MEASURED = FIGURES / "shortcut_distance.json"
-DRAWING = FIGURES / "shortcut_distance.svg"
 
 BATCHES, DRAWS_PER_BATCH = 16, 512
 REPEATS = 20  # different U of the same strength
@@ -166,13 +157,13 @@ def record(series: str, x: float, distances: Iterable[Distance]) -> Record:
         "tv": np.mean([d.tv for d in repeats]),
         "tv_low": np.mean([d.low for d in repeats]),
         "standard_error": math.sqrt(sum(d.error**2 for d in repeats)) / n,
-        "quartiles": np.quantile([d.tv for d in repeats], [0.25, 0.75]),
-        "ones": np.mean([d.ones for d in repeats], axis=0),
+        "quartiles": np.quantile([d.tv for d in repeats], [0.25, 0.75]).tolist(),
+        "ones": np.mean([d.ones for d in repeats], axis=0).tolist(),
         "repeats": n,
     }
     covariances = [d.covariance for d in repeats if d.covariance is not None]
     if covariances:
-        point["covariance"] = np.mean(covariances, axis=0)
+        point["covariance"] = np.mean(covariances, axis=0).tolist()
     return point
 
 
@@ -246,16 +237,7 @@ def measure_check() -> Record:
     }
 
 
-def rounded(value: Any) -> Any:
-    """Six digits, so that the file does not change with the last bit of a sum."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [rounded(item) for item in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def measure() -> None:
+def main() -> None:
     result = {
         "measure": "total variation distance of the shortcut from the Boltzmann distribution",
         "location": "+1 and -1 alternately",
@@ -264,114 +246,10 @@ def measure() -> None:
         "variance": measure_variance(),
         "coupling": measure_coupling(),
         "bits": measure_bits(),
+        **circumstances(gpu=False),
     }
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    MEASURED.write_text(
-        json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
-
-
-# --- drawing: reads the file and nothing else -----------------------------------------------------
-
-# Okabe and Ito's palette, which the colour-blind can tell apart; one hue from light to dark where
-# the lines have an order.
-BLUES = ["#8cc3e0", "#45a1d6", "#0072b2", "#08306b"]
-ORANGE, GREEN, PURPLE, GREY = "#d55e00", "#009e73", "#aa4499", "#666666"
-
-STYLE: Any = {  # matplotlib types its keys one by one, differently in every version
-    "svg.hashsalt": "shortcut_distance",
-    "svg.fonttype": "none",  # letters as text: a third of the size
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 3.5,
-    "path.simplify": True,
-}
-
-
-def line(axes: Axes, points: list[Record], series: str, label: str, **style: Any) -> None:
-    """One series, with the middle half of the repeats behind it."""
-    chosen = [p for p in points if p["series"] == series]
-    x = [p["x"] for p in chosen]
-    axes.plot(x, [p["tv"] for p in chosen], label=label, **style)
-    if any(p["repeats"] > 1 for p in chosen):
-        low, high = zip(*(p["quartiles"] for p in chosen), strict=True)
-        axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
-
-
-def draw(measured: Path, drawing: Path) -> None:
-    result = json.loads(measured.read_text(encoding="utf-8"))
-    with mpl.rc_context(STYLE):
-        figure, (left, middle, right) = plt.subplots(
-            1, 3, figsize=(10.2, 4.0), sharey=True, layout="constrained"
-        )
-        for m, colour in zip((128, 32, 8, 2), reversed(BLUES), strict=True):
-            line(left, result["variance"], f"m = {m}", f"{m} bits", color=colour)
-        left.set(
-            title="Variance alone (no couplings)",
-            xlabel="variance of every bit, D",
-            ylabel="total variation distance",
-        )
-
-        for rank, colour in ((1, ORANGE), (2, GREEN), (3, PURPLE)):
-            line(middle, result["coupling"], f"rank {rank}", f"rank {rank}", color=colour)
-        reference = {"color": GREY, "linestyle": "--"}
-        line(middle, result["coupling"], "no coupling", "uncoupled, same variance", **reference)
-        middle.set(
-            title="Couplings (8 bits, D = 0.01)",
-            xlabel="variance of every bit through UUᵀ",
-        )
-
-        lines = [
-            ("v = 1, random U", "v = 1, random U", {"color": ORANGE, "marker": "o"}),
-            ("v = 10, all U = 1/v", "v = 10, all U = 1/v", {"color": PURPLE, "marker": "s"}),
-            ("v = 10, random U", "v = 10, random U", {"color": GREEN, "marker": "D"}),
-            ("v = 0", "no couplings", {"color": GREY, "linestyle": "--"}),
-        ]
-        for series, label, style in lines:
-            line(right, result["bits"], series, label, **style)
-        right.set_xscale("log", base=2)
-        right.set(
-            title="Published scale (√D = 0.69, |U| ≤ 1/v)",
-            xlabel="bits",
-            xticks=[2, 4, 8, 16, 32, 64, 128],
-            xticklabels=["2", "4", "8", "16", "32", "64", "128"],
-        )
-        for axes in (left, middle):
-            axes.set_xscale("log")
-            axes.set(xticks=[0.01, 0.1, 1, 10], xticklabels=["0.01", "0.1", "1", "10"])
-        for axes in (left, middle, right):
-            axes.set_ylim(0, 1.02)
-            axes.legend(
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.17),
-                ncols=2,
-                frameon=False,
-                handlelength=1.8,
-                columnspacing=1.0,
-            )
-            axes.minorticks_off()
-        # No date, so that the same measurements make the same file.
-        metadata = {"Date": None} if drawing.suffix == ".svg" else None
-        figure.savefig(drawing, metadata=metadata, dpi=150)
-        plt.close(figure)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--draw", action="store_true", help="draw the measurements that are there")
-    if not parser.parse_args().draw:
-        measure()
-    draw(MEASURED, DRAWING)
+    write(FOLDER / "shortcut-distance" / "total-variation.json", rounded(result))
 
 
 if __name__ == "__main__":
-    mpl.use("svg")
     main()

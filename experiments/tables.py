@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import claims
+import gradient_tables
 import margins
 import paper_tables
 import posterior
@@ -235,6 +236,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "appendix-margin": margins.over_rbsh_table,
     "seconds": paper_tables.seconds_table,
     "seconds-summary": paper_tables.seconds_summary,
+    "gradient-bias": gradient_tables.bias_table,
+    "gradient-variance": gradient_tables.variance_table,
     "posterior": posterior.posterior_table,
     "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,

@@ -104,6 +104,23 @@ def test_lines_are_the_means_over_seeds(module: Module, record: Record) -> None:
     assert (0.4389, 0.5839, 0.6183, 0.6279, 0.6359) in drawn  # the paper's CorrSH on ng20
 
 
+def test_lines_of_the_model_s_figures_are_what_was_measured(module: Module) -> None:
+    (measured,) = module("results").read_all("gradient-estimators")
+    _, variance = module("model_figures").draw_gradient_estimators().axes
+    assert len(variance.lines) == len({p["estimator"] for p in measured["points"]}) == 7
+    (arm,) = (line for line in variance.lines if line.get_label() == "ARM")
+    wanted = [p["variance"] for p in measured["points"] if p["estimator"] == "arm"]
+    assert arm.get_ydata() == pytest.approx(wanted)
+    (measured,) = module("results").read_all("shortcut-distance")
+    panels = module("model_figures").draw_shortcut_distance().axes
+    for axes, part in zip(panels, ("variance", "coupling", "bits"), strict=True):
+        drawn = sorted(tuple(line.get_ydata()) for line in axes.lines)
+        series = sorted({p["series"] for p in measured[part]})
+        assert drawn == sorted(
+            tuple(p["tv"] for p in measured[part] if p["series"] == name) for name in series
+        )
+
+
 def overlaps(figure: object) -> list[tuple[str, str]]:
     """Pairs of labels of a panel whose boxes share some area."""
     canvas = FigureCanvasAgg(figure)

@@ -16,7 +16,18 @@ def rows(table: str) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["cells", "code_figures", "codes", "intervals", "length_figure"])
+DOCUMENTED = [
+    "cells",
+    "code_figures",
+    "codes",
+    "gradient_tables",
+    "intervals",
+    "length_figure",
+    "results",
+]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
 def test_examples_in_docstrings_hold(module: Module, name: str) -> None:
     failed, tried = doctest.testmod(module(name))
     assert tried
@@ -161,6 +172,23 @@ def test_margins_over_rbsh_name_recipe_and_protocol(module: Module, record: Reco
         ["as published, no noise, label-free", "+.200"],
         ["defaults, label-free", "+.300"],
     ]
+
+
+def test_gradients_have_bias_with_its_error_and_variance(
+    module: Module, results_folder: Path
+) -> None:
+    points = [
+        {"estimator": name, "x": x, "bias": x / 10, "standard_error": 0.0, "variance": 1000 * x}
+        for name in module("gradient_tables").NAMES
+        for x in (5.0, 0.1)
+    ]
+    path = results_folder / "gradient-estimators" / "some.json"
+    module("results").write(path, {"points": points})
+    tables = module("gradient_tables")
+    biased = rows(tables.bias_table())
+    assert biased[0] == ["straight-through", ".010 ± .001", ".500 ± .001"]
+    assert not {"ARM", "REINFORCE"} & {row[0] for row in biased}  # they have none
+    assert ["ARM", "100", "5,000"] in rows(tables.variance_table())
 
 
 def test_couplings_are_set_against_the_codes(module: Module, record: Record) -> None:
