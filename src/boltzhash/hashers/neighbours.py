@@ -18,7 +18,7 @@ from boltzhash.text import unit_rows
 
 DIMENSIONS = 64
 CELLS = 4_000_000  # cosines held at a time
-EXACT_UP_TO = 50_000  # documents; beyond that comparing all pairs takes longer than training
+EXACT_UP_TO = 25_000  # documents: all pairs of so many take seconds, and the time grows with the square
 PROBES = 32  # cells of the approximate index that are looked into
 
 RowNumbers = NDArray[np.int64]
