@@ -18,7 +18,7 @@ from boltzhash.text import unit_rows
 
 DIMENSIONS = 64
 CELLS = 4_000_000  # cosines held at a time
-EXACT_UP_TO = 25_000  # documents: all pairs of so many take seconds, and the time grows with the square
+EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
 PROBES = 32  # cells of the approximate index that are looked into
 
 RowNumbers = NDArray[np.int64]
