@@ -96,6 +96,7 @@ TRAINED: dict[str, Callable[[Texts, Parts, int, int], PartCodes]] = {
     "words": from_words,
     "itq": pca_itq,
 }
+BY_NETWORK = ("features", "words")  # on a GPU where there is one; the rest is NumPy
 PLAIN = ("sign", "cosine")
 
 
@@ -127,7 +128,7 @@ def measure(run: Run, folder: Path) -> dict[str, Any]:
         "val_precision": precision["val"],
         "seconds": round(time.perf_counter() - start, 2),  # all in: training, codes, precision
         "data_sha256": checksum([*data.files, *files.values()]),
-        **circumstances(gpu=torch.cuda.is_available()),
+        **circumstances(gpu=run.settings.name in BY_NETWORK and torch.cuda.is_available()),
     }
 
 

@@ -14,6 +14,8 @@ from intervals import difference
 from results import read_all
 from runs import LENGTHS, MAIN
 
+Figures = Sequence[float | None]  # a row of the paper's tables
+
 
 class Margin(NamedTuple):
     """One recipe under some protocols: settings of CorrSH and of what it is compared with."""
@@ -56,9 +58,6 @@ def over_rbsh_table() -> str:
     """CorrSH minus RBSH, with RBSH's preprocessing."""
     printed = {corpus: (both["CorrSH"], both["RBSH"]) for corpus, both in paper.APPENDIX.items()}
     return _table(printed, AGAINST_RBSH, ("appendix",))
-
-
-Figures = Sequence[float | None]
 
 
 def _table(
