@@ -203,6 +203,28 @@ def test_large_bodies_are_refused_announced_or_not(served: Any) -> None:
     still_well(served)
 
 
+@pytest.mark.parametrize("seconds", [0, 2.5], ids=["at once", "slowly"])
+def test_who_sends_far_too_much_still_reads_why_it_is_refused(served: Any, seconds: float) -> None:
+    """A client that sends all before it listens: hung up on, it would see a broken connection."""
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+        connection.sendall(head)
+        for _ in range(10):
+            connection.sendall(b" " * 10_000_000)
+            time.sleep(seconds / 10)
+        assert "1048576 bytes" in refusal_on(until_closed(connection), 413)
+    still_well(served)
+
+
+def test_who_asks_before_sending_far_too_much_is_refused_at_once(served: Any) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+        connection.sendall(
+            b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
+            b"content-length: 100000000\r\n\r\n"
+        )
+        assert "1048576 bytes" in refusal_on(until_closed(connection), 413)
+
+
 @pytest.mark.parametrize("depth", [32, 500, 5_000, 400_000])
 def test_deep_json_is_refused(served: Any, depth: int) -> None:
     for start, end in (("[", "]"), ('{"a":', "1" + "}")):
@@ -388,6 +410,20 @@ def test_a_body_that_does_not_come_is_given_up(impatient: Impatient) -> None:
             b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900\r\n\r\n{"
         )
         assert "0.5 s" in refusal_on(until_closed(connection), 408)
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [b"content-length: 9999999999", b"transfer-encoding: chunked"],
+    ids=["said", "unsaid"],
+)
+def test_who_does_not_stop_sending_is_hung_up_on(impatient: Impatient, framing: bytes) -> None:
+    with impatient.connect() as connection:
+        connection.sendall(b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\n%b\r\n\r\n" % framing)
+        end = time.monotonic() + 20
+        with pytest.raises(ConnectionError):
+            while time.monotonic() < end:
+                connection.sendall(b"186a0\r\n" + b" " * 100_000 + b"\r\n")
 
 
 @pytest.mark.parametrize("asked", [1, 12], ids=["one answer", "answers to many"])

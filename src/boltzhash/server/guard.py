@@ -38,8 +38,7 @@ _SECURITY = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 
-
-DRAIN_SECONDS, DRAIN_BYTES = 1.0, 1 << 26
+SILENCE_SECONDS = 1.0  # of a client whose body is refused: it has stopped sending, and listens
 
 
 class _RefusedError(Exception):
@@ -133,13 +132,14 @@ class Guard:
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
             if int(announced) > limit:
-                await _drain(receive)
+                if headers.get("expect", "").lower() != "100-continue":  # else nothing is sent yet
+                    await _drain(receive)
                 raise _RefusedError(_too_large(limit))
         elif announced:
             raise _RefusedError(_bad_length())
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await _read_body(receive, limit)
+                body, is_more_coming = await _read_body(receive, limit)
         except TimeoutError:
             raise _RefusedError(
                 error_response(
@@ -148,6 +148,11 @@ class Guard:
                     headers={"connection": "close"},
                 )
             ) from None
+        if len(body) > limit:
+            if is_more_coming:
+                await _drain(receive)
+            raise _RefusedError(_too_large(limit))
+        return body
 
 
 def is_key(settings: Settings, headers: Headers) -> bool:
@@ -195,30 +200,30 @@ def _bad_length() -> Response:
     )
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
-    body = bytearray()
-    while True:
+async def _read_body(receive: Receive, limit: int) -> tuple[bytes, bool]:
+    """All of it, or as much as shows that it is larger than the limit; whether more is to come."""
+    body, is_more_coming = bytearray(), True
+    while is_more_coming and len(body) <= limit:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise _GoneError
         body += message.get("body", b"")
-        if len(body) > limit:
-            await _drain(receive)
-            raise _RefusedError(_too_large(limit))
-        if not message.get("more_body", False):
-            return bytes(body)
+        is_more_coming = message.get("more_body", False)
+    return bytes(body), is_more_coming
 
 
 async def _drain(receive: Receive) -> None:
-    """Drop what still comes, for a while: who is hung up on while sending may not see the answer."""
-    dropped = 0
+    """Drop what still comes, for as long as any body may take.
+
+    Who is hung up on while sending sees a broken connection instead of the answer.
+    """
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            while dropped < DRAIN_BYTES:
-                message = await receive()
-                if not message.get("more_body", False):
-                    return
-                dropped += len(message.get("body", b""))
+        async with asyncio.timeout(BODY_SECONDS):
+            is_more_coming = True
+            while is_more_coming:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    message = await receive()
+                is_more_coming = message.get("more_body", False)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
