@@ -1,6 +1,6 @@
 """Training on a CPU: our defaults beside the published settings and beside dense PyTorch; scaling.
 
-    BOLTZHASH_DATA=... python benchmarks/training.py            # 20 Newsgroups; half an hour
+    BOLTZHASH_DATA=... python benchmarks/training.py            # 20 Newsgroups; ten minutes
     python benchmarks/training.py --small                       # made-up documents, two lengths of code
 
 An epoch is the fastest step times the steps of an epoch: what else the machine does can only make a step
