@@ -11,7 +11,7 @@ DEMO := build/demo
 
 install: $(READY)
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*.[ch] src/boltzhash/search/kernel/*)
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*/*.[ch] src/boltzhash/*/*/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit("boltzhash needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,serve,map,dev]'
@@ -120,4 +120,4 @@ screenshots: | $(DEMO)/map/config.json
 	$(BIN)/python docs/screenshots.py $(DEMO)
 
 clean:
-	rm -rf .venv build dist src/*.egg-info src/boltzhash/*.so src/boltzhash/search/*.so
+	rm -rf .venv build dist src/*.egg-info src/boltzhash/*/*.so src/boltzhash/*/*/*.so

@@ -14,15 +14,15 @@ KERNEL = Path("src/boltzhash/search/kernel")
 
 EXTENSIONS = [
     Extension(
-        "boltzhash._tokens",
-        ["src/boltzhash/_tokens.c"],
-        depends=["src/boltzhash/_vocabulary.h"],
+        "boltzhash.text._tokens",
+        ["src/boltzhash/text/_tokens.c"],
+        depends=["src/boltzhash/text/_vocabulary.h"],
         extra_compile_args=OPTIMISED,
         optional=True,
     ),
     Extension(
-        "boltzhash._layers",
-        ["src/boltzhash/_layers.c"],
+        "boltzhash.hashers.shared._layers",
+        ["src/boltzhash/hashers/shared/_layers.c"],
         extra_compile_args=OPTIMISED + FLOATS,
         optional=True,
     ),

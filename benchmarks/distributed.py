@@ -20,8 +20,8 @@ import torch
 
 from boltzhash import CorrSH
 from boltzhash.datasets.vdsh import load_mat
-from boltzhash.distributed import joined
 from boltzhash.metrics import expected_precision
+from boltzhash.training.distributed import joined
 
 
 def main() -> None:

@@ -31,10 +31,12 @@ import scipy
 import sklearn
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash import CorrSH, cli, inference, load
-from boltzhash.counting import PythonCounter, count_words
-from boltzhash.docstrings import docstring_corpus
-from boltzhash.text import _matrix
+from boltzhash import CorrSH, load
+from boltzhash.cli import parser as cli
+from boltzhash.corpus.docstrings import docstring_corpus
+from boltzhash.hashers.shared import inference
+from boltzhash.text.counting import PythonCounter, count_words
+from boltzhash.text.tfidf import _matrix
 from boltzhash.threads import available_cpus
 
 RESULTS = Path(__file__).parent / "results" / "encoding.json"

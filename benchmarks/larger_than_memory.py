@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from boltzhash import CorrSH
-from boltzhash.sampling import parse_memory
+from boltzhash.text.sampling import parse_memory
 from synthetic import texts
 
 RESULTS = Path(__file__).parent / "results" / "larger_than_memory.json"

@@ -26,7 +26,7 @@ import numpy as np
 
 from boltzhash import ITQ
 from boltzhash.codes import Codes
-from boltzhash.docstrings import docstring_corpus
+from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.search import ApproximateIndex, ExactIndex, compiled, kernel_name
 from boltzhash.search.exact import read_only
 from search_report import bars_of, describe_machine, print_bars

@@ -31,13 +31,13 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from boltzhash import CorrSH
-from boltzhash.batches import Batch, Documents
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.errors import TrainingError
-from boltzhash.networks import Autoencoder, Rows, dropped_relu
-from boltzhash.text import unit_rows
+from boltzhash.text.tfidf import unit_rows
 from boltzhash.threads import available_cpus
-from boltzhash.training import PlainSteps, generator_for
+from boltzhash.training.batches import Batch, Documents
+from boltzhash.training.loop import PlainSteps, generator_for
+from boltzhash.training.networks import Autoencoder, Rows, dropped_relu
 from encoding import machine
 from larger_than_memory import peak
 from synthetic import counts
@@ -277,7 +277,7 @@ def check_same_model(
 
 
 def sparse_rows(dense: Rows | None) -> Rows:
-    from boltzhash.batches import on_device
+    from boltzhash.training.batches import on_device
 
     assert isinstance(dense, Tensor)
     return on_device(sparse.csr_matrix(dense.numpy()), CPU)

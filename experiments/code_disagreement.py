@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from boltzhash.codes import pack
-from boltzhash.inference import Posterior
+from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
 from corpora import corpus
 from evaluation import TOP

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Bits, unpack
-from boltzhash.inference import Posterior
+from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
 from boltzhash.metrics.codes import bit_correlations
 from corpora import Corpus, corpus

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from boltzhash.datasets import load
 from boltzhash.datasets.vdsh import load_mat
-from boltzhash.text import TfIdf
+from boltzhash.text.tfidf import TfIdf
 
 # The .mat files hold the splits and the vocabulary that all known figures were measured on.
 MAT_FILES = {name: f"{name}.tfidf.mat" for name in ("ng20", "reuters", "tmc")}

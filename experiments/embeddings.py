@@ -30,10 +30,10 @@ from scipy import sparse
 
 from boltzhash import CorrSH, datasets
 from boltzhash.codes import Codes, pack
-from boltzhash.features import read_features
 from boltzhash.hashers.itq import quantise
-from boltzhash.hashers.linear import orthonormal_rows
-from boltzhash.hashers.lsa import leading_directions
+from boltzhash.hashers.shared.features import read_features
+from boltzhash.hashers.shared.linear import orthonormal_rows
+from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.metrics import expected_precision
 from corpora import checksum
 from results import write

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from boltzhash.hashers import VDSH
 from boltzhash.metrics import expected_precision
-from boltzhash.networks import parallel_linear
-from boltzhash.text import unit_rows
+from boltzhash.text.tfidf import unit_rows
+from boltzhash.training.networks import parallel_linear
 from corpora import Corpus, Split
 
 TOP = 100

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from boltzhash.distributions import Bernoulli, enumerate_codes
-from boltzhash.gradients import REBAR, GradientEstimator, GumbelSoftmax, make_estimator
+from boltzhash.training.distributions import Bernoulli, enumerate_codes
+from boltzhash.training.gradients import REBAR, GradientEstimator, GumbelSoftmax, make_estimator
 from results import FOLDER, rounded, write
 from run import circumstances
 

@@ -43,7 +43,7 @@ def measure(run: Run, device: str) -> dict[str, Any]:
     import torch
 
     from boltzhash.codes import bit_balance, distinct, unpack
-    from boltzhash.hashers.deep import DeepHasher
+    from boltzhash.hashers.shared.deep import DeepHasher
     from corpora import corpus
     from evaluation import Curve, final
 
@@ -202,7 +202,7 @@ def keep_weak_labels(folder: str) -> None:
     """RBSH's labeller takes longer than its training and is the same for all lengths and seeds."""
     from joblib import Memory
 
-    from boltzhash.hashers import ranking
+    from boltzhash.hashers.shared import ranking
 
     ranking.weak_neighbours = Memory(folder, verbose=0).cache(ranking.weak_neighbours)
 

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from boltzhash.distributions import Boltzmann, LowRankCovariance
-from boltzhash.inference import logistic_normal_mean
+from boltzhash.hashers.shared.inference import logistic_normal_mean
+from boltzhash.training.distributions import Boltzmann, LowRankCovariance
 from results import FOLDER, rounded, write
 from run import circumstances
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from boltzhash.text import unit_rows
+from boltzhash.text.tfidf import unit_rows
 from corpora import Corpus, Split, corpus
 from results import FOLDER, write
 from run import circumstances

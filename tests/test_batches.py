@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash.batches import Documents, Plan, RowsOnDevice, minibatches, take_batch
-from boltzhash.networks import Rows, SparseRows
+from boltzhash.training.batches import Documents, Plan, RowsOnDevice, minibatches, take_batch
+from boltzhash.training.networks import Rows, SparseRows
 
 CPU = torch.device("cpu")
 

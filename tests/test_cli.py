@@ -25,13 +25,16 @@ import pytest
 import torch
 
 import boltzhash
-from boltzhash import CorrSH, cli, demo, training
-from boltzhash.cli import build_parser, main
+from boltzhash import CorrSH
+from boltzhash.cli import demo
+from boltzhash.cli import parser as cli
+from boltzhash.cli.parser import build_parser, main
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.hashers import HASHERS
-from boltzhash.hashers.deep import DEFAULT_EPOCHS
-from boltzhash.persistence import FORMAT_VERSION
+from boltzhash.hashers.shared.deep import DEFAULT_EPOCHS
+from boltzhash.storage.folders import FORMAT_VERSION
+from boltzhash.training import loop as training
 
 TOPICS = {
     "stars": "star planet moon orbit galaxy comet telescope nebula asteroid eclipse sky rocket",
@@ -97,7 +100,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 def run_apart(*arguments: object, program: str | None = None, **options: Any) -> Run:
     """The command, or a program around it, in a process of its own."""
-    how = ["-m", "boltzhash.cli"] if program is None else ["-c", program]
+    how = ["-m", "boltzhash"] if program is None else ["-c", program]
     options = {"stdin": subprocess.DEVNULL, "env": environment(), **options}
     if "input" in options:
         del options["stdin"]
@@ -953,7 +956,7 @@ def test_encode_and_search_work_without_torch(
 
 NO_TORCH = """
 import sys
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 for arguments in sys.argv[1:]:
     code = main(arguments.split("|"))
@@ -1077,7 +1080,7 @@ def test_a_link_is_followed_and_leaves_nothing_behind(fitted: Fitted, tmp_path: 
 
 SMALL_FILES_ONLY = """
 import resource, sys
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -1143,8 +1146,8 @@ def count_epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 INTERRUPTIBLE = """
 import signal, sys
-from boltzhash import training
-from boltzhash.cli import main
+from boltzhash.training import loop as training
+from boltzhash.cli.parser import main
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
 training.SECONDS_BETWEEN_CHECKPOINTS = -1
@@ -1250,7 +1253,7 @@ for number in range(int(sys.argv[1])):
 """
 PEAK_MEMORY = """
 import resource, sys
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 code = main(sys.argv[1:])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -1290,7 +1293,7 @@ def test_on_a_terminal_there_is_a_progress_bar(fitted: Fitted, tmp_path: Path) -
     try:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "boltzhash.cli", "encode"),
+                *(sys.executable, "-m", "boltzhash", "encode"),
                 *(fitted.model, fitted.corpus, "-o", tmp_path / "codes"),
             ],
             stdin=subprocess.DEVNULL,
@@ -1316,7 +1319,7 @@ def test_a_reader_that_has_seen_enough(fitted: Fitted, tmp_path: Path, lines_rea
     with (
         queries.open() as stdin,
         subprocess.Popen(
-            [sys.executable, "-m", "boltzhash.cli", "search", fitted.model, fitted.codes],
+            [sys.executable, "-m", "boltzhash", "search", fitted.model, fitted.codes],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -1339,7 +1342,7 @@ def test_a_short_answer_that_nobody_reads(fitted: Fitted) -> None:
     os.close(reading)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "boltzhash.cli", "explain", fitted.model],
+            [sys.executable, "-m", "boltzhash", "explain", fitted.model],
             stdin=subprocess.DEVNULL,
             stdout=writing,
             stderr=subprocess.PIPE,
@@ -1357,7 +1360,7 @@ def test_a_short_answer_that_nobody_reads(fitted: Fitted) -> None:
 def test_an_answer_that_cannot_be_written(fitted: Fitted) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "boltzhash.cli", "explain", fitted.model],
+            [sys.executable, "-m", "boltzhash", "explain", fitted.model],
             stdin=subprocess.DEVNULL,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -1372,7 +1375,7 @@ def test_an_answer_that_cannot_be_written(fitted: Fitted) -> None:
 
 CLOSED_STREAMS = """
 import sys
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 sys.stdin = sys.stdout = None  # what Python makes of streams that are closed when it starts
 sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from boltzhash import CorrSH
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 TOPICS = {
     "stars": "star planet moon orbit galaxy comet telescope nebula asteroid eclipse",

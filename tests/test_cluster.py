@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from boltzhash import LSH
-from boltzhash.cli import main
-from boltzhash.cluster import encode_on_ray
+from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
 from boltzhash.corpus import CorpusError, read_corpus
-from boltzhash.stored_codes import read_codes
+from boltzhash.encoding.ray import encode_on_ray
+from boltzhash.storage.codes import read_codes
 
 pytestmark = [
     pytest.mark.engines,

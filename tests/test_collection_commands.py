@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from boltzhash import ITQ, LSH
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
 
 TOPICS = [
@@ -265,7 +265,7 @@ def test_what_is_no_collection(made: Made, tmp_path: Path) -> None:
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "boltzhash.cli", *map(str, arguments)],
+        [sys.executable, "-m", "boltzhash", *map(str, arguments)],
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         **options,

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from boltzhash import counting
-from boltzhash.counting import (
+from boltzhash.text import counting
+from boltzhash.text.counting import (
     CompiledCounter,
     Counter,
     Counts,
@@ -24,8 +24,8 @@ from boltzhash.counting import (
     count_words,
     make_counter,
 )
-from boltzhash.text import TfIdf
-from boltzhash.tokens import compile_pattern
+from boltzhash.text.tfidf import TfIdf
+from boltzhash.text.tokens import compile_pattern
 
 compiled = pytest.mark.skipif(
     counting._tokens is None, reason="boltzhash was installed without a compiler"

@@ -8,9 +8,9 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash.derivatives import SparseProduct
-from boltzhash.networks import InferenceNetwork, SparseRows, stacked
-from boltzhash.objectives import decoded_log_likelihood, word_log_likelihood
+from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.networks import InferenceNetwork, SparseRows, stacked
+from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 
 N_WORDS, N_BITS = 9, 6
 

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np, torch
 from scipy import sparse
 from boltzhash import CorrSH
-from boltzhash.batches import Documents, Terms
-from boltzhash.distributed import joined
-from boltzhash.training import Schedule, train
+from boltzhash.training.batches import Documents, Terms
+from boltzhash.training.distributed import joined
+from boltzhash.training.loop import Schedule, train
 
 rng = np.random.default_rng(0)
 rows = sparse.csr_matrix(rng.random((47, 12)) * (rng.random((47, 12)) < 0.4), dtype=np.float32)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import docstrings
-from boltzhash.docstrings import docstring_corpus
+from boltzhash.corpus import docstrings
+from boltzhash.corpus.docstrings import docstring_corpus
 
 Corpus = dict[str, str]
 CorpusOf = Callable[[dict[str, str | bytes]], Corpus]
@@ -365,7 +365,7 @@ def test_another_process_gets_the_same_without_importing_what_it_parses(corpus: 
 import sys, hashlib
 package = sys.modules["boltzhash"] = type(sys)("boltzhash")
 package.__path__ = [sys.argv[1]]  # without what importing the whole package imports
-from boltzhash.docstrings import docstring_corpus
+from boltzhash.corpus.docstrings import docstring_corpus
 corpus = {document.id: document.text for document in docstring_corpus()}
 print(hashlib.sha256(repr(corpus).encode()).hexdigest())
 print(*sys.modules)

@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from boltzhash.distributions import Bernoulli, enumerate_codes
-from boltzhash.gradients import (
+from boltzhash.training.distributions import Bernoulli, enumerate_codes
+from boltzhash.training.gradients import (
     ARM,
     ESTIMATORS,
     REBAR,

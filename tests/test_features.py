@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from boltzhash.errors import ModelError
-from boltzhash.features import (
+from boltzhash.hashers.shared.features import (
     BLOCK,
     FeatureScaling,
     check_features,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, pack
 from boltzhash.corpus import Document
-from boltzhash.finder import Answer, Finder, Found
 from boltzhash.hashers import Hasher
-from boltzhash.text import TfIdf
+from boltzhash.search.finder import Answer, Finder, Found
+from boltzhash.text.tfidf import TfIdf
 
 WORDS = "apple pear plum train bus tram lawyer court judge bread butter jam".split()
 

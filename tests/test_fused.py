@@ -10,10 +10,11 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash import CorrSH, fused, replay
-from boltzhash.distributions import BernoulliMixture, LowRankCovariance
-from boltzhash.networks import SparseLinear, dropped_relu
-from boltzhash.objectives import word_log_likelihood
+from boltzhash import CorrSH
+from boltzhash.training import fused, replay
+from boltzhash.training.distributions import BernoulliMixture, LowRankCovariance
+from boltzhash.training.networks import SparseLinear, dropped_relu
+from boltzhash.training.objectives import word_log_likelihood
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -101,7 +102,7 @@ def test_first_layer(n_words: int) -> None:
     bias = layer.bias.detach().cpu().double()
 
     def fast(weight: Tensor) -> Tensor:
-        from boltzhash.fused.functions import SplitProduct
+        from boltzhash.training.fused.functions import SplitProduct
 
         product: Tensor = SplitProduct.apply(x.cuda(), weight)  # type: ignore[no-untyped-call]
         return product + layer.bias.detach()
@@ -114,7 +115,7 @@ def test_first_layer(n_words: int) -> None:
 
 def test_adam() -> None:
     """Twenty steps beside torch's own."""
-    from boltzhash.fused.adam import OneKernelAdam
+    from boltzhash.training.fused.adam import OneKernelAdam
 
     shapes = [(300, 70), (5,), (1025,)]
     ours, theirs = (

@@ -15,8 +15,13 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann, LowRankCovariance
-from boltzhash.gradients import straight_through
+from boltzhash.training.distributions import (
+    Bernoulli,
+    BernoulliMixture,
+    Boltzmann,
+    LowRankCovariance,
+)
+from boltzhash.training.gradients import straight_through
 
 PROBABILITIES = torch.tensor([0.3, 0.8, 0.55], dtype=torch.float64)
 WEIGHTS = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64)

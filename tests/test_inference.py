@@ -10,8 +10,14 @@ import pytest
 from scipy import integrate, sparse, stats
 from scipy.special import expit
 
-from boltzhash import inference
-from boltzhash.inference import Floats, Posterior, hidden_layers, linear, logistic_normal_mean
+from boltzhash.hashers.shared import inference
+from boltzhash.hashers.shared.inference import (
+    Floats,
+    Posterior,
+    hidden_layers,
+    linear,
+    logistic_normal_mean,
+)
 
 
 @pytest.mark.parametrize("mean", [-6.0, -0.3, 0.0, 2.0])

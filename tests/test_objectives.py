@@ -11,11 +11,16 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash import objectives
-from boltzhash.batches import Batch, Terms
-from boltzhash.distributions import Bernoulli, BernoulliMixture, Boltzmann, LowRankCovariance
 from boltzhash.hashers.corrsh import CorrSH
-from boltzhash.networks import SparseLinear, SparseRows, dropped_relu
+from boltzhash.training import objectives
+from boltzhash.training.batches import Batch, Terms
+from boltzhash.training.distributions import (
+    Bernoulli,
+    BernoulliMixture,
+    Boltzmann,
+    LowRankCovariance,
+)
+from boltzhash.training.networks import SparseLinear, SparseRows, dropped_relu
 
 N_WORDS = 7
 

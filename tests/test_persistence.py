@@ -17,9 +17,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import boltzhash
-from boltzhash import CorrSH, persistence
+from boltzhash import CorrSH
 from boltzhash.errors import ModelError
-from boltzhash.persistence import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
+from boltzhash.storage import folders as persistence
+from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
 
 
 @pytest.fixture(scope="module")

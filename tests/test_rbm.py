@@ -11,9 +11,9 @@ import torch
 from scipy import sparse, stats
 from torch import Tensor
 
-from boltzhash.distributions.bernoulli import enumerate_codes
-from boltzhash.networks import SparseRows
-from boltzhash.rbm import (
+from boltzhash.training.distributions.bernoulli import enumerate_codes
+from boltzhash.training.networks import SparseRows
+from boltzhash.training.rbm import (
     RBM,
     Unrolled,
     binary_log_likelihood,

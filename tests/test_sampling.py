@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from boltzhash import LSH, CorrSH, sampling
-from boltzhash.counting import Counts
-from boltzhash.sampling import Room, Sample, make_room, parse_memory, take_sample
-from boltzhash.text import TfIdf
+from boltzhash import LSH, CorrSH
+from boltzhash.text import sampling
+from boltzhash.text.counting import Counts
+from boltzhash.text.sampling import Room, Sample, make_room, parse_memory, take_sample
+from boltzhash.text.tfidf import TfIdf
 
 PLENTY = Room(10**9, 1, 1)
 

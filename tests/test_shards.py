@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from boltzhash.corpus import CorpusError, read_corpus
-from boltzhash.shards import RowNumber, plan_shards, read_shard
+from boltzhash.corpus.shards import RowNumber, plan_shards, read_shard
 
 RECORDS = [
     {"id": 0, "text": "first"},

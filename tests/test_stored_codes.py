@@ -11,7 +11,7 @@ import pytest
 
 from boltzhash.codes import Codes
 from boltzhash.errors import ModelError
-from boltzhash.stored_codes import FORMAT_VERSION, read_codes, write_codes
+from boltzhash.storage.codes import FORMAT_VERSION, read_codes, write_codes
 
 MODEL = "fingerprint of a model"
 FILES = ["codes.npy", "config.json", "ids.jsonl", "no_known_word.npy"]

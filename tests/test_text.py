@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash.stopwords import LANGUAGES, stop_words_of
-from boltzhash.text import TfIdf, unit_rows
-from boltzhash.tokens import tokenize
+from boltzhash.text.stopwords import LANGUAGES, stop_words_of
+from boltzhash.text.tfidf import TfIdf, unit_rows
+from boltzhash.text.tokens import tokenize
 
 
 def test_own_pattern() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boltzhash.tokens import character_classes, tokenize
+from boltzhash.text.tokens import character_classes, tokenize
 
 TOKENS = {
     "English": ("The cat's 2 e-mails, 42 times!", ["the", "cat", "mails", "42", "times"]),

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from boltzhash.training import Schedule, choose_device, generator_for
+from boltzhash.training.loop import Schedule, choose_device, generator_for
 
 CPU = torch.device("cpu")
 

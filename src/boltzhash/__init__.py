@@ -19,7 +19,7 @@ from boltzhash.hashers import (
     SpectralHashing,
     StackedRBM,
 )
-from boltzhash.persistence import read_model
+from boltzhash.storage.folders import read_model
 from boltzhash.version import __version__
 
 __all__ = [

@@ -2,6 +2,6 @@
 
 import sys
 
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 
 sys.exit(main())

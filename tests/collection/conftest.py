@@ -16,8 +16,9 @@ from typing import Any, Protocol
 import pytest
 
 from boltzhash import LSH, Hasher
-from boltzhash.collection import Collection, snapshot
+from boltzhash.collection import Collection
 from boltzhash.collection.connected import ConnectedCollection
+from boltzhash.collection.sqlite import snapshot
 
 from .servers import ended_by_sigterm, milvus_server, postgres_server
 

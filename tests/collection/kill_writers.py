@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from boltzhash import LSH
-from boltzhash.collection import Collection, snapshot, verbs
+from boltzhash.collection import Collection, verbs
+from boltzhash.collection.sqlite import snapshot
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
 MOST_MESSAGES = 12  # a child lives for some of them, however slow the machine is,

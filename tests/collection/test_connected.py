@@ -14,10 +14,10 @@ from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.addresses import parse_address
-from boltzhash.collection.coding import coded_batch
-from boltzhash.collection.milvus_state import StateTable
+from boltzhash.collection.milvus.state import StateTable
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import coded_batch
 from boltzhash.errors import CollectionBusyError, CollectionError
 
 SECRET = "hunter2%2F"
@@ -168,7 +168,7 @@ def test_an_interrupted_rehash_goes_on(
 ) -> None:
     """Old codes are searched until then, and what changes meanwhile is hashed too."""
     monkeypatch.setattr("boltzhash.collection.verbs.BATCH", 16)
-    monkeypatch.setattr("boltzhash.collection.milvus_rehash._AT_ONCE", 16)
+    monkeypatch.setattr("boltzhash.collection.milvus.rehash._AT_ONCE", 16)
 
     def stop(*_: int) -> None:
         raise InterruptedError

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from boltzhash.codes import Codes, hamming
-from boltzhash.collection import duplicates
-from boltzhash.collection.duplicates import duplicate_groups
+from boltzhash.search import duplicates
+from boltzhash.search.duplicates import duplicate_groups
 
 
 def by_all_pairs(codes: Codes, radius: int) -> list[list[int]]:

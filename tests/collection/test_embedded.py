@@ -21,9 +21,10 @@ import pytest
 from scipy import sparse
 
 from boltzhash import LSH, NASH, Hasher
-from boltzhash.collection import Collection, rehashing, snapshot, verbs
-from boltzhash.collection.codes_file import CODES_FILE
-from boltzhash.collection.database import DATABASE, Database
+from boltzhash.collection import Collection, verbs
+from boltzhash.collection.sqlite import rehashing, snapshot
+from boltzhash.collection.sqlite.codes_file import CODES_FILE
+from boltzhash.collection.sqlite.database import DATABASE, Database
 from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
 
 TEXTS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from boltzhash.codes import hamming
-from boltzhash.collection import scan
+from boltzhash.search import scan
 from boltzhash.search.compiled import kernel_names
 
 

@@ -16,7 +16,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from boltzhash.distributions import (
+from boltzhash.training.distributions import (
     Bernoulli,
     BernoulliMixture,
     Boltzmann,

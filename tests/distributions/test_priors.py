@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Normal
 from torch.distributions import kl_divergence as torch_kl
 
-from boltzhash.distributions import (
+from boltzhash.training.distributions import (
     Bernoulli,
     BernoulliMixturePrior,
     FairBits,

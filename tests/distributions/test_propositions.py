@@ -18,7 +18,7 @@ from scipy import stats
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from boltzhash.distributions import (
+from boltzhash.training.distributions import (
     Bernoulli,
     BernoulliMixture,
     Boltzmann,
@@ -26,8 +26,8 @@ from boltzhash.distributions import (
     LowRankCovariance,
     enumerate_codes,
 )
-from boltzhash.networks import SparseRows
-from boltzhash.objectives import (
+from boltzhash.training.networks import SparseRows
+from boltzhash.training.objectives import (
     regulariser_as_printed,
     regulariser_rearranged,
     word_log_likelihood,

@@ -10,7 +10,7 @@ import pytest
 
 from boltzhash import CorrSH
 from boltzhash.codes import unpack
-from boltzhash.inference import Posterior
+from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
 
 from .conftest import Module

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from boltzhash.inference import Posterior
+from boltzhash.hashers.shared.inference import Posterior
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

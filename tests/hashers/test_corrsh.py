@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from boltzhash import CorrSH, load, training
-from boltzhash.batches import Batch
+from boltzhash import CorrSH, load
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
-from boltzhash.networks import InferenceNetwork, SparseRows
-from boltzhash.objectives import neighbour_contrast
-from boltzhash.training import generator_for
+from boltzhash.training import loop as training
+from boltzhash.training.batches import Batch
+from boltzhash.training.loop import generator_for
+from boltzhash.training.networks import InferenceNetwork, SparseRows
+from boltzhash.training.objectives import neighbour_contrast
 
 
 def quick(**changes: Any) -> CorrSH:

@@ -12,8 +12,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash
 from boltzhash.codes import hamming, unpack
-from boltzhash.gradients import ESTIMATORS
-from boltzhash.hashers.deep import DeepHasher
+from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.training.gradients import ESTIMATORS
 
 QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
 LEARNING: dict[str, Any] = {**QUICK, "learning_rate": 0.02}

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash import CorrSH, counting, inference, threads
+from boltzhash import CorrSH, threads
 from boltzhash.codes import Codes, pack
-from boltzhash.counting import PythonCounter
-from boltzhash.hashers import base
-from boltzhash.text import unit_rows
+from boltzhash.hashers.shared import base, inference
+from boltzhash.text import counting
+from boltzhash.text.counting import PythonCounter
+from boltzhash.text.tfidf import unit_rows
 
 QUICK = {"epochs": 1, "device": "cpu"}
 

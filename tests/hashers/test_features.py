@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import boltzhash
-from boltzhash import CorrSH, training
-from boltzhash.batches import Documents
+from boltzhash import CorrSH
 from boltzhash.codes import hamming, unpack
 from boltzhash.errors import ModelError
 from boltzhash.hashers import HASHERS
-from boltzhash.hashers.deep import DeepHasher
-from boltzhash.networks import InferenceNetwork
-from boltzhash.training import generator_for
+from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.training import loop as training
+from boltzhash.training.batches import Documents
+from boltzhash.training.loop import generator_for
+from boltzhash.training.networks import InferenceNetwork
 
 N_COLUMNS = 12
 TAKERS = [name for name, kind in HASHERS.items() if kind.takes_features]

@@ -11,7 +11,7 @@ from numpy.random import RandomState
 from boltzhash import ITQ
 from boltzhash.codes import unpack
 from boltzhash.hashers.itq import quantise
-from boltzhash.hashers.linear import orthonormal_rows
+from boltzhash.hashers.shared.linear import orthonormal_rows
 
 
 @pytest.mark.parametrize("d", [3, 8])

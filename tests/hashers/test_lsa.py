@@ -7,7 +7,7 @@ import pytest
 from numpy.random import RandomState
 from scipy import sparse
 
-from boltzhash.hashers.lsa import leading_directions
+from boltzhash.hashers.shared.lsa import leading_directions
 
 
 def random_rows(n: int, words: int) -> sparse.csr_matrix:

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from boltzhash.hashers import neighbours
-from boltzhash.hashers.neighbours import latent_semantics, nearest_by_cosine, nearest_documents
+from boltzhash.hashers.shared import neighbours
+from boltzhash.hashers.shared.neighbours import (
+    latent_semantics,
+    nearest_by_cosine,
+    nearest_documents,
+)
 
 
 def unit(n: int, d: int, seed: int) -> np.ndarray:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from boltzhash.codes import hamming
-from boltzhash.hashers import ranking
-from boltzhash.hashers.ranking import draw_pairs, nearest, weak_triplets
-from boltzhash.objectives import ranking_hinge
+from boltzhash.hashers.shared import ranking
+from boltzhash.hashers.shared.ranking import draw_pairs, nearest, weak_triplets
+from boltzhash.training.objectives import ranking_hinge
 
 
 def test_nearest_in_blocks_is_the_stable_order_without_oneself(
@@ -45,7 +45,7 @@ def test_hinge_by_hand() -> None:
 
 
 def test_companions_are_similar_documents(texts: list[str]) -> None:
-    from boltzhash.text import TfIdf
+    from boltzhash.text.tfidf import TfIdf
 
     matrix = TfIdf().fit_transform(texts)
     nearer, farther = weak_triplets(matrix)(np.random.default_rng(0))

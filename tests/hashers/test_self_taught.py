@@ -14,7 +14,7 @@ from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
 from boltzhash.hashers import self_taught
 from boltzhash.hashers.self_taught import above_median, laplacian_eigenmap, neighbour_graph
-from boltzhash.text import unit_rows
+from boltzhash.text.tfidf import unit_rows
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash import StackedRBM, training
+from boltzhash import StackedRBM
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.stacked_rbm import word_counts
-from boltzhash.networks import SparseRows
-from boltzhash.rbm import RBM, Unrolled
+from boltzhash.training import loop as training
+from boltzhash.training.networks import SparseRows
+from boltzhash.training.rbm import RBM, Unrolled
 
 
 def quick(**changes: Any) -> StackedRBM:

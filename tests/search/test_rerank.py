@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from boltzhash.search import rerank
-from boltzhash.text import TfIdf
+from boltzhash.text.tfidf import TfIdf
 
 
 def rows(*values: list[float]) -> sparse.csr_matrix:

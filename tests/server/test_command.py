@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 from boltzhash.server.settings import SETTINGS_VARIABLE, Settings
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boltzhash import Hasher
-from boltzhash.cli import main
+from boltzhash.cli.parser import main
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.errors import ModelError

@@ -18,7 +18,7 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.codes import hamming, unpack
 from boltzhash.collection import Collection
-from boltzhash.tokens import tokenize
+from boltzhash.text.tokens import tokenize
 
 SEARCHES = ["star and planet", "the bread is in the oven", "captain of a ship", "sail moon sugar"]
 

@@ -2,6 +2,6 @@
 
 from boltzhash.collection.answers import Match, Matches
 from boltzhash.collection.connected import ConnectedCollection
-from boltzhash.collection.embedded import Collection
+from boltzhash.collection.sqlite.store import Collection
 
 __all__ = ["Collection", "ConnectedCollection", "Match", "Matches"]

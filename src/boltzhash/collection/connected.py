@@ -14,13 +14,11 @@ from boltzhash.codes import Codes
 from boltzhash.collection import verbs
 from boltzhash.collection.addresses import Address, check_name, parse_address
 from boltzhash.collection.answers import Matches
-from boltzhash.collection.coding import Coded, coded_batch
 from boltzhash.collection.documents import Id, checked_documents
-from boltzhash.collection.duplicates import duplicate_groups
 from boltzhash.collection.filters import Condition, Where
-from boltzhash.collection.models import check_made_by, check_reads_texts
 from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
+from boltzhash.collection.sqlite.models import check_made_by, check_reads_texts
 from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, Store
 from boltzhash.collection.verbs import (
     WAIT,
@@ -31,8 +29,10 @@ from boltzhash.collection.verbs import (
     checked_search,
 )
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded, coded_batch
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.search.duplicates import duplicate_groups
 
 
 class ConnectedCollection(Verbs):
@@ -311,9 +311,9 @@ def _open_store(
     address: Address, name: str, hasher: Hasher | None, create: bool, wait: float
 ) -> Store:
     if address.kind == "postgresql":
-        from boltzhash.collection.postgres import PostgresStore
+        from boltzhash.collection.postgres.store import PostgresStore
 
         return PostgresStore(address, name, hasher if create else None, wait)
-    from boltzhash.collection.milvus import MilvusStore
+    from boltzhash.collection.milvus.store import MilvusStore
 
     return MilvusStore(address, name, hasher if create else None)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from boltzhash.codes import Codes
-from boltzhash.collection.codes_file import Rows
-from boltzhash.collection.coding import Coded
 from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
+from boltzhash.collection.sqlite.codes_file import Rows
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded
 from boltzhash.errors import CollectionError, DuplicateIdError
 from boltzhash.hashers import Hasher
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from boltzhash.arguments import check_integer, check_number
-from boltzhash.collection import maintenance
 from boltzhash.collection.answers import Matches
-from boltzhash.collection.coding import Coded
 from boltzhash.collection.documents import Id, check_id
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.models import check_reads_texts
 from boltzhash.collection.queries import Query
+from boltzhash.collection.sqlite import maintenance
+from boltzhash.collection.sqlite.models import check_reads_texts
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
 
 BATCH = 1024  # documents a transaction
@@ -69,9 +69,9 @@ class Verbs(ABC):
 
         Where an id is there already its document is overwritten, so that after an interruption the
         same call can be made again. ``shards`` is a folder that every machine of the cluster sees; it
-        keeps the codes until they are written. See :mod:`boltzhash.cluster`.
+        keeps the codes until they are written. See :mod:`boltzhash.encoding.ray`.
         """
-        from boltzhash.cluster import add_from
+        from boltzhash.encoding.ray import add_from
 
         hasher = self.hasher
         return add_from(

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from tqdm import tqdm
 
-from boltzhash.persistence import sha256
+from boltzhash.storage.folders import sha256
 from boltzhash.version import __version__
 
 logger = logging.getLogger("boltzhash")

@@ -1,6 +1,5 @@
 """The hashers, one paper a file, and the one table from their names to their classes."""
 
-from boltzhash.hashers.base import Hasher
 from boltzhash.hashers.bmsh import BMSH
 from boltzhash.hashers.corrsh import CorrSH
 from boltzhash.hashers.doc2hash import Doc2hash
@@ -10,6 +9,7 @@ from boltzhash.hashers.lsh import LSH
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.rbsh import RBSH
 from boltzhash.hashers.self_taught import SelfTaughtHashing
+from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.spectral import SpectralHashing
 from boltzhash.hashers.stacked_rbm import StackedRBM
 from boltzhash.hashers.vdsh import VDSH

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.distributions import Bernoulli
-    from boltzhash.networks import Autoencoder
+    from boltzhash.training.distributions import Bernoulli
+    from boltzhash.training.networks import Autoencoder
 
 
 class BMSH(NASH):
@@ -28,7 +28,7 @@ class BMSH(NASH):
     n_groups : int, default=20
         Components of the prior.
     **training
-        The arguments of :class:`NASH` and :class:`boltzhash.hashers.deep.DeepHasher`.
+        The arguments of :class:`NASH` and :class:`DeepHasher`.
 
     References
     ----------
@@ -58,7 +58,7 @@ class BMSH(NASH):
         return kl
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
-        from boltzhash.distributions import BernoulliMixturePrior
+        from boltzhash.training.distributions import BernoulliMixturePrior
 
         prior = BernoulliMixturePrior(self.n_groups, self.n_bits, generator)
         return {**super()._parts(generator), "prior": prior}

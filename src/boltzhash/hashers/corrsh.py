@@ -12,19 +12,19 @@ import numpy as np
 from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
-from boltzhash.hashers.deep import DeepHasher
-from boltzhash.hashers.documents import DocumentRows
-from boltzhash.hashers.neighbours import nearest_documents, nearest_vectors
-from boltzhash.hashers.ranking import weak_triplets
-from boltzhash.inference import Floats, Posterior, head, logistic_normal_mean
+from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.hashers.shared.documents import DocumentRows
+from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
+from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
+from boltzhash.hashers.shared.ranking import weak_triplets
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Documents, Share, Terms
-    from boltzhash.distributions import Boltzmann
-    from boltzhash.networks import Autoencoder, Rows
+    from boltzhash.training.batches import Batch, Documents, Share, Terms
+    from boltzhash.training.distributions import Boltzmann
+    from boltzhash.training.networks import Autoencoder, Rows
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
@@ -47,7 +47,7 @@ class CorrSH(DeepHasher):
         The lower bound without or with its two energy terms. Equal in expectation; the printed
         one has more variance.
     gradient : str, default="straight-through"
-        How the gradient gets through a sampled bit: a name in ``boltzhash.gradients.ESTIMATORS``.
+        How the gradient gets through a sampled bit: a name in ``gradients.ESTIMATORS``.
     prior_groups : int, default=0
         0 for fair bits; otherwise the number of components of a learned Bernoulli-mixture prior, as
         in :class:`BMSH`.
@@ -191,9 +191,9 @@ class CorrSH(DeepHasher):
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """One batch of the bound L̃_k, eq. 24, to be minimised with its sign turned."""
-        from boltzhash import objectives
-        from boltzhash.batches import Terms
-        from boltzhash.distributions import BernoulliMixture
+        from boltzhash.training import objectives
+        from boltzhash.training.batches import Terms
+        from boltzhash.training.distributions import BernoulliMixture
 
         outputs, beside = self._encoded(model, batch)
         posterior = self._boltzmann(outputs)
@@ -238,8 +238,8 @@ class CorrSH(DeepHasher):
         return Terms(loss, reconstruction, kl, posterior.location > 0)
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
-        from boltzhash.distributions import BernoulliMixturePrior, FairBits
-        from boltzhash.gradients import make_estimator
+        from boltzhash.training.distributions import BernoulliMixturePrior, FairBits
+        from boltzhash.training.gradients import make_estimator
 
         prior = (
             BernoulliMixturePrior(self.prior_groups, self.n_bits, generator)
@@ -261,7 +261,7 @@ class CorrSH(DeepHasher):
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | s), the mean over the networks, each of whose bits are decoded by themselves."""
-        from boltzhash.objectives import decoded_log_likelihood
+        from boltzhash.training.objectives import decoded_log_likelihood
 
         decoder = model.decoder
         return decoded_log_likelihood(
@@ -293,7 +293,7 @@ class CorrSH(DeepHasher):
         """
         import torch
 
-        from boltzhash.objectives import neighbour_contrast
+        from boltzhash.training.objectives import neighbour_contrast
 
         n = self._n_networks()
         one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
@@ -315,7 +315,11 @@ class CorrSH(DeepHasher):
         import torch
         from torch.nn.functional import softplus
 
-        from boltzhash.distributions import Boltzmann, CholeskyCovariance, LowRankCovariance
+        from boltzhash.training.distributions import (
+            Boltzmann,
+            CholeskyCovariance,
+            LowRankCovariance,
+        )
 
         location = outputs["location"]
         if self.rank == "full":
@@ -360,7 +364,7 @@ class CorrSH(DeepHasher):
 
     def _check_params(self) -> None:
         super()._check_params()
-        from boltzhash.gradients import ESTIMATORS
+        from boltzhash.training.gradients import ESTIMATORS
 
         if self.rank != "full":
             check_integer("rank", self.rank, 0, 'an integer of 0 or more, or "full"')

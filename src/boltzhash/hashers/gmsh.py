@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.distributions import Gaussian
-    from boltzhash.networks import Autoencoder
+    from boltzhash.training.distributions import Gaussian
+    from boltzhash.training.networks import Autoencoder
 
 
 class GMSH(VDSH):
@@ -27,7 +27,7 @@ class GMSH(VDSH):
     n_groups : int, default=20
         Components of the prior.
     **training
-        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`.
+        The arguments of :class:`DeepHasher`.
 
     References
     ----------
@@ -57,7 +57,7 @@ class GMSH(VDSH):
         return kl
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
-        from boltzhash.distributions import GaussianMixturePrior
+        from boltzhash.training.distributions import GaussianMixturePrior
 
         return {"prior": GaussianMixturePrior(self.n_groups, self.n_bits, generator)}
 

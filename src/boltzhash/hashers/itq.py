@@ -14,9 +14,9 @@ from scipy import sparse
 
 from boltzhash.arguments import check_integer
 from boltzhash.codes import Bits
-from boltzhash.hashers.linear import LinearHasher, orthonormal_rows
-from boltzhash.hashers.lsa import leading_directions
-from boltzhash.inference import Floats
+from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.linear import LinearHasher, orthonormal_rows
+from boltzhash.hashers.shared.lsa import leading_directions
 
 
 class ITQ(LinearHasher):
@@ -34,7 +34,7 @@ class ITQ(LinearHasher):
     n_iterations : int, default=50
         Turns of codes and rotation; 0 leaves the random rotation.
     language, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the first rotation. Same seed, same machine, same codes. None draws a new seed.
 

@@ -11,8 +11,8 @@ from numpy.random import RandomState
 from scipy import sparse
 
 from boltzhash.codes import Bits
-from boltzhash.hashers.linear import LinearHasher
-from boltzhash.inference import Floats
+from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.linear import LinearHasher
 
 
 class LSH(LinearHasher):
@@ -26,7 +26,7 @@ class LSH(LinearHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     language, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the hyperplanes. None draws a new seed.
 

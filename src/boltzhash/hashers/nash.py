@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boltzhash.arguments import check_choice
-from boltzhash.hashers.deep import DeepHasher
-from boltzhash.inference import Floats, head, logistic_normal_mean
+from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Terms
-    from boltzhash.distributions import Bernoulli
-    from boltzhash.networks import Autoencoder, Rows
+    from boltzhash.training.batches import Batch, Terms
+    from boltzhash.training.distributions import Bernoulli
+    from boltzhash.training.networks import Autoencoder, Rows
 
 
 class NASH(DeepHasher):
@@ -30,9 +30,9 @@ class NASH(DeepHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     gradient : str, default="straight-through"
-        How the gradient gets through a sampled bit: a name in ``boltzhash.gradients.ESTIMATORS``.
+        How the gradient gets through a sampled bit: a name in ``gradients.ESTIMATORS``.
     **training
-        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. ``decoder_noise`` is the largest
+        The arguments of :class:`DeepHasher`. ``decoder_noise`` is the largest
         deviation that a document can choose.
 
     References
@@ -65,8 +65,8 @@ class NASH(DeepHasher):
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """ELBO with one sample of s and the KL in closed form."""
-        from boltzhash.batches import Terms
-        from boltzhash.distributions import Bernoulli
+        from boltzhash.training.batches import Terms
+        from boltzhash.training.distributions import Bernoulli
 
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Bernoulli(outputs["location"])
@@ -86,7 +86,7 @@ class NASH(DeepHasher):
         self, model: Autoencoder, posterior: Bernoulli, outputs: dict[str, Tensor]
     ) -> Tensor:
         """KL(q(s | x) ‖ p(s)), p fair bits."""
-        from boltzhash.distributions import FairBits
+        from boltzhash.training.distributions import FairBits
 
         return posterior.kl_divergence(FairBits())
 
@@ -96,17 +96,17 @@ class NASH(DeepHasher):
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents."""
-        from boltzhash.distributions import Bernoulli
+        from boltzhash.training.distributions import Bernoulli
 
         return Bernoulli(model.encoder(rows, batch.generator)["location"]).sample(batch.generator)
 
     def _parts(self, generator: torch.Generator) -> dict[str, Any]:
-        from boltzhash.gradients import make_estimator
+        from boltzhash.training.gradients import make_estimator
 
         return {"gradient": make_estimator(self.gradient, self.n_bits, generator)}
 
     def _check_params(self) -> None:
         super()._check_params()
-        from boltzhash.gradients import ESTIMATORS
+        from boltzhash.training.gradients import ESTIMATORS
 
         check_choice("gradient", self.gradient, tuple(ESTIMATORS))

@@ -8,14 +8,14 @@ from scipy import sparse
 
 from boltzhash.arguments import check_number
 from boltzhash.hashers.nash import NASH
-from boltzhash.hashers.ranking import weak_triplets
+from boltzhash.hashers.shared.ranking import weak_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Documents
-    from boltzhash.distributions import Bernoulli
-    from boltzhash.networks import Autoencoder
+    from boltzhash.training.batches import Batch, Documents
+    from boltzhash.training.distributions import Bernoulli
+    from boltzhash.training.networks import Autoencoder
 
 
 class RBSH(NASH):
@@ -31,7 +31,7 @@ class RBSH(NASH):
     ranking : float, default=1.0
         Weight of the ranking loss.
     **training
-        The arguments of :class:`NASH` and :class:`boltzhash.hashers.deep.DeepHasher`.
+        The arguments of :class:`NASH` and :class:`DeepHasher`.
 
     References
     ----------
@@ -88,7 +88,7 @@ class RBSH(NASH):
 
     def _further(self, model: Autoencoder, posterior: Bernoulli, batch: Batch) -> Tensor | float:
         """The ranking loss of this batch."""
-        from boltzhash.objectives import ranking_hinge
+        from boltzhash.training.objectives import ranking_hinge
 
         nearer, farther = (self._codes_of(model, rows, batch) for rows in batch.companions)
         codes = posterior.sample(batch.generator)

@@ -15,8 +15,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.hashers.linear import LinearHasher
-from boltzhash.inference import Floats
+from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.linear import LinearHasher
 
 CELLS = 2**22  # of similarities held at a time
 
@@ -38,7 +38,7 @@ class SelfTaughtHashing(LinearHasher):
     C : float, default=1.0
         Of the support vector machines: the weight of errors against the width of the margin.
     language, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the eigenvectors; they depend on it where the graph falls into parts
         that no edge joins. Same seed, same machine, same codes.

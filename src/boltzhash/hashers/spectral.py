@@ -15,9 +15,9 @@ from scipy import sparse
 
 from boltzhash.arguments import check_integer
 from boltzhash.codes import Bits
-from boltzhash.hashers.linear import LinearHasher
-from boltzhash.hashers.lsa import leading_directions
-from boltzhash.inference import Floats
+from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.linear import LinearHasher
+from boltzhash.hashers.shared.lsa import leading_directions
 
 
 class Modes(NamedTuple):
@@ -40,7 +40,7 @@ class SpectralHashing(LinearHasher):
     n_directions : int or None, default=None
         How many principal directions to use at most; None means n_bits, as published.
     language, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the principal directions. They do not depend on it but for rounding.
 

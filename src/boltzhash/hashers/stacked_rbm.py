@@ -22,18 +22,18 @@ from scipy.special import expit, logit
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError, TrainingError, require_torch
-from boltzhash.features import Features
-from boltzhash.hashers.base import Hasher
-from boltzhash.hashers.estimator import check_random_state
-from boltzhash.inference import Floats, linear
-from boltzhash.persistence import Arrays, fingerprint
+from boltzhash.hashers.shared.base import Hasher
+from boltzhash.hashers.shared.estimator import check_random_state
+from boltzhash.hashers.shared.features import Features
+from boltzhash.hashers.shared.inference import Floats, linear
+from boltzhash.storage.folders import Arrays, fingerprint
 
 if TYPE_CHECKING:
     import torch
 
-    from boltzhash.batches import Batch, Terms
-    from boltzhash.rbm import RBM, Unrolled
-    from boltzhash.training import EpochRecord
+    from boltzhash.training.batches import Batch, Terms
+    from boltzhash.training.loop import EpochRecord
+    from boltzhash.training.rbm import RBM, Unrolled
 
 # Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
@@ -95,7 +95,7 @@ class StackedRBM(Hasher):
         Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
         cosine.
     language, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`boltzhash.text.TfIdf`. Not used when a matrix is given.
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.
     device : str, default="auto"
@@ -186,9 +186,9 @@ class StackedRBM(Hasher):
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
         """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
-        from boltzhash.batches import Documents
-        from boltzhash.rbm import Unrolled
-        from boltzhash.training import Schedule, choose_device, train
+        from boltzhash.training.batches import Documents
+        from boltzhash.training.loop import Schedule, choose_device, train
+        from boltzhash.training.rbm import Unrolled
 
         matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
         counts = word_counts(matrix).astype(np.float32)
@@ -228,8 +228,8 @@ class StackedRBM(Hasher):
         """Train the machines one after the other, each on the hidden probabilities of the last."""
         import torch
 
-        from boltzhash.rbm import start_rbm
-        from boltzhash.training import generator_for
+        from boltzhash.training.loop import generator_for
+        from boltzhash.training.rbm import start_rbm
 
         frequencies = np.asarray(counts.sum(axis=0)).ravel() + 0.5  # a column may never occur
         bias = torch.from_numpy(np.log(frequencies / frequencies.sum()))
@@ -255,8 +255,8 @@ class StackedRBM(Hasher):
         """
         import torch
 
-        from boltzhash.batches import minibatches
-        from boltzhash.rbm import Visible, hidden_logits, hidden_probabilities
+        from boltzhash.training.batches import minibatches
+        from boltzhash.training.rbm import Visible, hidden_logits, hidden_probabilities
 
         bias = stack[-1].hidden_bias
         total = torch.zeros_like(bias)
@@ -274,10 +274,11 @@ class StackedRBM(Hasher):
         """Contrastive divergence on the machine above ``below``; its tensors change in place."""
         import torch
 
-        from boltzhash.batches import minibatches
-        from boltzhash.networks import row_sums
-        from boltzhash.objectives import word_log_likelihood
-        from boltzhash.rbm import (
+        from boltzhash.training.batches import minibatches
+        from boltzhash.training.loop import generator_for
+        from boltzhash.training.networks import row_sums
+        from boltzhash.training.objectives import word_log_likelihood
+        from boltzhash.training.rbm import (
             Visible,
             binary_log_likelihood,
             binary_mean,
@@ -285,7 +286,6 @@ class StackedRBM(Hasher):
             hidden_probabilities,
             word_mean,
         )
-        from boltzhash.training import generator_for
 
         device, n = rbm.weight.device, counts.shape[0]
         epochs = self.pretraining_epochs or self._enough(
@@ -325,9 +325,9 @@ class StackedRBM(Hasher):
         """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
         import torch
 
-        from boltzhash.batches import Terms
-        from boltzhash.networks import row_sums
-        from boltzhash.objectives import word_log_likelihood
+        from boltzhash.training.batches import Terms
+        from boltzhash.training.networks import row_sums
+        from boltzhash.training.objectives import word_log_likelihood
 
         logits = network.code_logits(batch.inputs)
         noise = torch.empty_like(logits).normal_(generator=batch.generator)

@@ -8,17 +8,17 @@ import numpy as np
 
 from boltzhash.codes import Bits
 from boltzhash.errors import ModelError
-from boltzhash.hashers.deep import DeepHasher
-from boltzhash.hashers.documents import DocumentRows
-from boltzhash.inference import head
-from boltzhash.persistence import Arrays
+from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.hashers.shared.documents import DocumentRows
+from boltzhash.hashers.shared.inference import head
+from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from boltzhash.batches import Batch, Terms
-    from boltzhash.distributions import Gaussian
-    from boltzhash.networks import Autoencoder
+    from boltzhash.training.batches import Batch, Terms
+    from boltzhash.training.distributions import Gaussian
+    from boltzhash.training.networks import Autoencoder
 
 
 class VDSH(DeepHasher):
@@ -32,7 +32,7 @@ class VDSH(DeepHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     **training
-        The arguments of :class:`boltzhash.hashers.deep.DeepHasher`. The KL weight stays 1 (lower ones
+        The arguments of :class:`DeepHasher`. The KL weight stays 1 (lower ones
         gave worse codes); ``decoder_noise`` is not used, the latents are noisy themselves.
 
     References
@@ -59,8 +59,8 @@ class VDSH(DeepHasher):
         """ELBO with one sample of z and the KL in closed form."""
         from torch.nn.functional import softplus
 
-        from boltzhash.batches import Terms
-        from boltzhash.distributions import Gaussian
+        from boltzhash.training.batches import Terms
+        from boltzhash.training.distributions import Gaussian
 
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Gaussian(outputs["location"], softplus(outputs["deviation"]) + 1e-6)
@@ -74,7 +74,7 @@ class VDSH(DeepHasher):
         self, model: Autoencoder, posterior: Gaussian, outputs: dict[str, Tensor]
     ) -> Tensor:
         """KL(q(z | x) ‖ N(0, I))."""
-        from boltzhash.distributions import Gaussian
+        from boltzhash.training.distributions import Gaussian
 
         zeros = posterior.location.new_zeros(self.n_bits)
         return posterior.kl_divergence(Gaussian(zeros, zeros + 1))

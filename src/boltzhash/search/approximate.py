@@ -17,7 +17,6 @@ import numpy as np
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Codes, check_codes
 from boltzhash.errors import ModelError
-from boltzhash.persistence import CONFIG, atomic_folder, read_config, sha256
 from boltzhash.search.exact import (
     Distances,
     ExactIndex,
@@ -28,6 +27,7 @@ from boltzhash.search.exact import (
     read_only,
 )
 from boltzhash.search.lists import centres_of, fill_lists, n_lists_for
+from boltzhash.storage.folders import CONFIG, atomic_folder, read_config, sha256
 
 FORMAT = "boltzhash approximate index"
 FORMAT_VERSION = 1

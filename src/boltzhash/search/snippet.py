@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from boltzhash.tokens import tokenize
+from boltzhash.text.tokens import tokenize
 
 # Sentences end at a full stop, but not that of "i.e." or "e.g.", or an empty line; a heading with its
 # underline is none.

@@ -16,7 +16,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import best_line
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
-from boltzhash.tokens import tokenize
+from boltzhash.text.tokens import tokenize
 
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120

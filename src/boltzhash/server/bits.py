@@ -17,7 +17,7 @@ from boltzhash.server.messages import CodeQuery, IdQuery, TextQuery
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_MATRIX_BITS
-from boltzhash.tokens import tokenize
+from boltzhash.text.tokens import tokenize
 
 Matrix = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from boltzhash.collection.database import DATABASE
+from boltzhash.collection.sqlite.database import DATABASE
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import NoCollectionError, as_refusal, busy
 from boltzhash.server.settings import MAX_WAITING, WRITE_WAIT

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection.codes_file import Rows
+from boltzhash.collection.sqlite.codes_file import Rows
 from boltzhash.errors import ModelError, needs_extra
-from boltzhash.persistence import CONFIG, atomic_folder, read_config
 from boltzhash.search import ExactIndex
+from boltzhash.storage.folders import CONFIG, atomic_folder, read_config
 
 MAP = "map"
 FORMAT = "boltzhash map"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.collection.codes_file import Rows
+from boltzhash.collection.sqlite.codes_file import Rows
 from boltzhash.server.map_file import MAP, MAX_FITTED, Points, StoredMap, place_near, read_map
 from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError

@@ -11,15 +11,15 @@ import numpy as np
 
 from boltzhash.codes import Codes
 from boltzhash.collection import Collection
-from boltzhash.collection.codes_file import Rows
-from boltzhash.collection.coding import Coded
-from boltzhash.collection.database import State
 from boltzhash.collection.documents import Id, check_id
-from boltzhash.collection.reads import Places, documents_at
-from boltzhash.collection.schema import is_whole_code
+from boltzhash.collection.sqlite.codes_file import Rows
+from boltzhash.collection.sqlite.database import State
+from boltzhash.collection.sqlite.reads import Places, documents_at
+from boltzhash.collection.sqlite.schema import is_whole_code
+from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.collection.verbs import Documents
-from boltzhash.collection.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded
 from boltzhash.errors import CollectionError
 
 _AT_ONCE = 500

@@ -9,7 +9,7 @@ import socket
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from boltzhash.commands import OK, say
+from boltzhash.cli.hashing import OK, say
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings

@@ -1,0 +1,1 @@
+"""The ``boltzhash`` command, one file for each group of commands."""

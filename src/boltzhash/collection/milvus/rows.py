@@ -1,0 +1,58 @@
+"""Documents as rows of a table in Milvus, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from boltzhash.collection.documents import Id
+from boltzhash.collection.milvus.client import LONGEST_TEXT
+from boltzhash.collection.milvus.filters import fields_of
+from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded, hashed
+from boltzhash.hashers import Hasher
+
+DOCUMENT = ["row", "place", "id", "text", "metadata"]  # what a document is made from
+
+
+def row_of(place: int, coded: Coded) -> dict[str, Any]:
+    document = coded.document
+    metadata = document.metadata or {}
+    row: dict[str, Any] = {
+        "place": place,
+        "key": key_of(document.id),
+        "known": bool(coded.known),
+        "id": json.dumps(document.id, ensure_ascii=False),
+        "text": document.text,
+        "metadata": json.dumps(metadata, ensure_ascii=False, separators=(",", ":")),
+        "fields": fields_of(metadata),
+        "code": coded.code,
+    }
+    sizes = {name: len(row[name].encode()) for name in ("id", "text", "metadata")}
+    sizes["metadata"] = max(sizes["metadata"], len(json.dumps(row["fields"])))
+    for name, size in sizes.items():
+        if size > LONGEST_TEXT:
+            raise ValueError(
+                f"Milvus holds up to {LONGEST_TEXT} bytes, got {size} for the {name} of document "
+                f"{str(document.id)[:40]!r}"
+            )
+    return row
+
+
+def coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    codes, known = hashed(hasher, (row["text"] for row in rows))
+    return [
+        {**row, "code": code.tobytes(), "known": bool(is_known)}
+        for row, code, is_known in zip(rows, codes, known, strict=True)
+    ]
+
+
+def document_of(row: dict[str, Any]) -> Document:
+    return Document(json.loads(row["id"]), row["text"], json.loads(row["metadata"]))
+
+
+def key_of(id_: Id) -> int:
+    """A number to look an id up by; different ids may share one, so the id itself is compared."""
+    digest = hashlib.sha256(json.dumps(id_).encode()).digest()
+    return int.from_bytes(digest[:8]) >> 1

@@ -1,0 +1,159 @@
+"""Where a collection in Milvus stands, and its models: rows of a small table beside the documents.
+
+Milvus has no transactions. So a write first puts rows of the coming generation into the documents,
+which nobody looks at, then adds one row here that makes them count and names those that no longer do,
+and only then deletes these. Whoever dies in between leaves rows that do not count, or a table without an
+index, and the next writer mends it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from boltzhash.collection.milvus.client import Milvus
+from boltzhash.collection.store import FORMAT_VERSION, Standing, check_format_version
+from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
+from boltzhash.errors import CollectionError
+from boltzhash.hashers import Hasher
+
+_PART = 45_000  # bytes of a model's file in one row, before base64
+
+
+class NextTable(NamedTuple):
+    """Where a rehash under way puts its codes, and up to which generation it has come."""
+
+    model: str
+    n_bits: int
+    table: str
+    copied: int
+
+
+class MilvusState(NamedTuple):
+    """One generation."""
+
+    generation: int
+    n_documents: int
+    last_place: int
+    model: str
+    n_bits: int
+    table: str  # of the documents
+    dead: list[int]  # rows that are there but no longer count
+    disturbed: int  # the last generation that took rows away: older readers may miss some
+    next: NextTable | None = None
+    approximate: dict[str, Any] | None = None
+    format_version: int = FORMAT_VERSION
+
+    def standing(self) -> Standing:
+        following = self.next.model if self.next is not None else None
+        return Standing(
+            self.generation,
+            self.n_documents,
+            self.model,
+            self.n_bits,
+            following,
+            self.approximate,
+        )
+
+    def tables(self) -> list[str]:
+        return [self.table, *([self.next.table] if self.next is not None else [])]
+
+    def counts(self) -> list[str]:
+        """What holds for the rows that count."""
+        dead = [f"row not in {json.dumps(self.dead)}"] if self.dead else []
+        return [f"born <= {self.generation}", *dead]
+
+
+class StateTable:
+    """The rows: numbers from 0 are generations, those below are parts of models."""
+
+    def __init__(self, milvus: Milvus, table: str) -> None:
+        self._milvus = milvus
+        self._table = table
+        self.last: MilvusState | None = None  # the newest that was seen
+
+    def exists(self) -> bool:
+        """Whether there is a collection: the first generation is the last that is made of it."""
+        if not self._milvus.has_table(self._table):
+            return False
+        self._milvus.make_ready(self._table)
+        return bool(self._milvus.query(self._table, "number >= 0", ["number"]))
+
+    def create(self, first: MilvusState, hasher: Hasher) -> None:
+        self._milvus.drop_table(self._table)  # of a client that died while it made one
+        self._milvus.make_state_table(self._table)
+        self.save_model(hasher)
+        self.append(first)
+
+    def newest(self) -> MilvusState:
+        seen = self.last.generation if self.last is not None else 0
+        rows = self._milvus.query(self._table, f"number >= {seen}", ["number", "contents"])
+        if not rows:
+            raise CollectionError(f"{self._milvus.shown} is damaged: it has no state")
+        newest = max(rows, key=lambda row: int(row["number"]))
+        contents = json.loads(newest["contents"])
+        check_format_version(contents["format_version"], self._milvus.shown)
+        following = contents.pop("next")
+        self.last = MilvusState(**contents, next=NextTable(*following) if following else None)
+        return self.last
+
+    def append(self, state: MilvusState) -> None:
+        """From here on the collection stands there."""
+        self._insert([(state.generation, json.dumps(state._asdict()))])
+        self.last = state
+
+    def forget_before(self, generation: int) -> None:
+        self._milvus.delete(self._table, f"number >= 0 and number < {generation}")
+
+    def _insert(self, rows: list[tuple[int, str]]) -> None:
+        self._milvus.insert(
+            self._table,
+            [{"number": number, "contents": text, "code": b"\0"} for number, text in rows],
+        )
+
+    # Models
+
+    def save_model(self, hasher: Hasher) -> None:
+        self._remove_model(hasher.fingerprint())  # parts of one that died while it saved the same
+        lowest = min((int(row["number"]) for row in self._model_rows()), default=0)
+        parts = [
+            json.dumps(
+                {
+                    "model": hasher.fingerprint(),
+                    "file": file.name,
+                    "sha256": file.sha256,
+                    "part": start // _PART,
+                    "data": base64.b64encode(file.contents[start : start + _PART]).decode(),
+                }
+            )
+            for file in model_to_files(hasher)
+            for start in range(0, len(file.contents), _PART)
+        ]
+        self._insert([(lowest - 1 - i, part) for i, part in enumerate(parts)])
+
+    def load_model(self, fingerprint: str) -> Hasher:
+        parts = [json.loads(row["contents"]) for row in self._model_rows()]
+        files: dict[str, ModelFile] = {}
+        for part in sorted(parts, key=lambda part: int(part["part"])):
+            if part["model"] == fingerprint:
+                before = files.get(part["file"], ModelFile(part["file"], part["sha256"], b""))
+                data = base64.b64decode(part["data"])
+                files[part["file"]] = before._replace(contents=before.contents + data)
+        return model_from_files(files.values(), fingerprint, self._milvus.shown)
+
+    def remove_models_but(self, fingerprints: list[str]) -> None:
+        self._remove_models(lambda model: model not in fingerprints)
+
+    def _remove_model(self, fingerprint: str) -> None:
+        self._remove_models(lambda model: model == fingerprint)
+
+    def _remove_models(self, is_gone: Callable[[str], bool]) -> None:
+        rows = self._model_rows()
+        gone = [int(r["number"]) for r in rows if is_gone(json.loads(r["contents"])["model"])]
+        if gone:
+            self._milvus.delete(self._table, f"number in {gone}")
+
+    def _model_rows(self) -> list[dict[str, Any]]:
+        return self._milvus.query(self._table, "number < 0", ["number", "contents"])

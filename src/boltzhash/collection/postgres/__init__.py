@@ -1,0 +1,1 @@
+"""A collection in PostgreSQL with pgvector."""

@@ -1,0 +1,71 @@
+"""Going over to another model in PostgreSQL: a batch a transaction, the last exchanges the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from boltzhash.collection.postgres.connection import PostgresConnection
+from boltzhash.collection.postgres.filters import original_text
+from boltzhash.collection.postgres.rows import bits_of
+from boltzhash.collection.store import Standing, rehash_taken_over
+from boltzhash.encoding.coding import hashed
+from boltzhash.hashers import Hasher
+
+
+class Step(NamedTuple):
+    """What a transaction did; ``last`` is the place to go on behind, None at the end."""
+
+    n_new: int
+    n_documents: int
+    last: int | None
+
+
+def rehash_all(
+    step: Callable[[int], Step], n_done: int, on_batch: Callable[[int, int], object] | None
+) -> None:
+    """``step(last)`` hashes what comes behind that place, until the new codes are in use."""
+    last: int | None = 0
+    while last is not None:
+        n_new, n_documents, last = step(last)
+        n_done += n_new
+        if on_batch is not None and last is not None:
+            on_batch(n_done, n_documents)
+
+
+def rehash_step(
+    connection: PostgresConnection, hasher: Hasher, standing: Standing, *, last: int, batch: int
+) -> Step:
+    """Inside a transaction: hash some documents that have no new code, or go over."""
+    if standing.next_model != hasher.fingerprint():
+        raise rehash_taken_over(connection.shown)
+    rows = connection.run(
+        "SELECT documents.place, text FROM documents LEFT JOIN next_codes USING (place) WHERE "
+        "documents.place > %s AND next_codes.place IS NULL ORDER BY documents.place LIMIT %s",
+        [last, batch],
+    ).fetchall()
+    if not rows and last == 0:
+        _exchange(connection, hasher)
+        return Step(0, standing.n_documents, None)
+    if rows:
+        _write_codes(connection, hasher, rows)
+    # Behind the last come those that changed meanwhile.
+    return Step(len(rows), standing.n_documents, rows[-1][0] if rows else 0)
+
+
+def _write_codes(connection: PostgresConnection, hasher: Hasher, rows: Any) -> None:
+    codes, known = hashed(hasher, (original_text(text) for _, text in rows))
+    new: Any = zip(rows, codes, known, strict=True)
+    connection.copy_rows(
+        "next_codes (place, code, known)",
+        ((place, bits_of(code.tobytes()), bool(yes)) for (place, _), code, yes in new),
+    )
+
+
+def _exchange(connection: PostgresConnection, hasher: Hasher) -> None:
+    connection.run("DROP TABLE codes")
+    connection.run("ALTER TABLE next_codes RENAME TO codes")
+    connection.run(
+        "UPDATE state SET model = %s, n_bits = %s, next_model = NULL, approximate = NULL",
+        [hasher.fingerprint(), hasher.n_bits],
+    )

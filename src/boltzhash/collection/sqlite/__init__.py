@@ -1,0 +1,1 @@
+"""A collection in a folder: SQLite keeps it, a mapped file of codes is searched."""

@@ -1,0 +1,215 @@
+"""The SQLite file of a collection: opening it, its transactions, and its errors in plain words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, get_type_hints
+from urllib.parse import quote
+
+from boltzhash.collection.sqlite.schema import APPLICATION_ID, FORMAT_VERSION, UPGRADES
+from boltzhash.errors import CollectionBusyError, CollectionError
+
+DATABASE = "collection.sqlite"
+
+_CACHE_KIB = 64 * 1024
+
+
+class State(NamedTuple):
+    """The one row that says where the collection stands."""
+
+    generation: int  # raised by every transaction that writes
+    n_documents: int
+    model: str  # fingerprint of the hasher that made the codes
+    n_bits: int
+    next_model: str | None  # the one that a rehash is going over to
+    changes_since: int  # the log of changes reaches back to this generation
+    n_changes: int  # how many that log has
+    indexing: str | None  # what an unfinished `boltzhash index` has to go on from
+
+
+_TYPES = get_type_hints(State)
+
+
+class Database:
+    """One connection. Every transaction that writes is on disk when it is acknowledged.
+
+    ``wait`` is how many seconds a write waits for another process that writes.
+    """
+
+    def __init__(self, folder: Path, wait: float) -> None:
+        self.path = folder / DATABASE
+        self.wait = wait
+        if not self.path.is_file():
+            kind = "folder" if folder.is_dir() else "such path"
+            raise CollectionError(f"{folder} is not a collection: no {DATABASE} in it (no {kind})")
+        with self.plain_errors():
+            self._open()
+
+    def close(self) -> None:
+        with self.plain_errors():
+            self.connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[State]:
+        """One committed generation, whatever others write meanwhile."""
+        with self.plain_errors(), self._unlocked_reading():
+            try:
+                self.connection.execute("BEGIN")
+                yield self.state()
+            finally:
+                if self.connection.in_transaction:
+                    self.connection.execute("COMMIT")
+
+    @contextmanager
+    def _unlocked_reading(self) -> Iterator[None]:
+        """Where this process cannot lock the file: look whether others write, and refuse half of it."""
+        if self._rest is None:
+            yield
+            return
+        if self._at_rest() != self._rest:
+            self.connection.close()
+            self._open()  # now perhaps with the lock of the one that writes
+        try:
+            yield
+        except (sqlite3.Error, CollectionError):
+            self._refuse_torn()  # then it may be no damage
+            raise
+        self._refuse_torn()
+
+    def _refuse_torn(self) -> None:
+        if self._rest is not None and self._at_rest() != self._rest:
+            raise CollectionBusyError(
+                f"{self.path.parent} was written while it was read by a process that may not write to "
+                "it, and so cannot lock it. Try again"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[State]:
+        """A transaction that is written whole or not at all, and raises the generation.
+
+        The state that it yields has the generation that will be when it is committed.
+        """
+        with self.plain_errors():
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+                self.connection.execute("UPDATE state SET generation = generation + 1")
+                yield self.state()
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def state(self) -> State:
+        columns = ", ".join(State._fields)
+        row = self.connection.execute(f"SELECT {columns} FROM state").fetchone()
+        if row is None:
+            raise CollectionError(f"{self.path} is damaged: it has no state")
+        for name, value in zip(State._fields, row, strict=True):
+            if not isinstance(value, _TYPES[name]):
+                raise CollectionError(f"{self.path} is damaged: its {name} is {value!r}")
+        return State(*row)
+
+    @contextmanager
+    def plain_errors(self) -> Iterator[None]:
+        """SQLite's errors as ours, with the file named."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _in_plain_words(error, self.path, self.wait) from error
+        except UnicodeDecodeError as error:  # text that SQLite gave is none
+            raise CollectionError(f"{self.path} is damaged: {error}") from error
+
+    def _open(self) -> None:
+        can_write = self._connect()
+        try:
+            if can_write:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute("PRAGMA synchronous = FULL")  # on disk, then acknowledged
+            self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._check_format()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _connect(self) -> bool:
+        """Make the connection; whether it can write."""
+        address = f"file:{quote(str(self.path.absolute()))}"
+        self._rest: tuple[int, ...] | None = None
+        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+            self.connection = self._connected(f"{address}?mode=rw")
+            return True
+        # Without write permission there can be no lock file but that of another who writes.
+        self._rest = self._at_rest()
+        how = "immutable=1" if self._rest is not None else "mode=ro"
+        self.connection = self._connected(f"{address}?{how}")
+        return False
+
+    def _at_rest(self) -> tuple[int, ...] | None:
+        """What changes with every write to the file; None while there is a log beside it."""
+        log = self.path.with_name(DATABASE + "-wal")
+        if log.exists() and log.stat().st_size > 0:
+            return None
+        found = self.path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _connected(self, address: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            address,
+            uri=True,
+            timeout=self.wait,
+            isolation_level=None,
+            check_same_thread=False,  # the collection has a lock of its own
+        )
+
+    def _check_format(self) -> None:
+        (application,) = self.connection.execute("PRAGMA application_id").fetchone()
+        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION_ID:
+            raise CollectionError(f"{self.path} is an SQLite file, but not of a collection")
+        if version > FORMAT_VERSION:
+            raise CollectionError(
+                f"{self.path} has format version {version}; this boltzhash reads up to "
+                f"{FORMAT_VERSION}. Update boltzhash"
+            )
+        if version < FORMAT_VERSION:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        """All steps in one transaction: afterwards the file is new, or as it was."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+            for step in range(version, FORMAT_VERSION):  # none where another process was faster
+                UPGRADES[step](self.connection)
+            self.connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+
+def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return CollectionBusyError(
+            f"{path.parent}: another process has been writing for {wait:g} s; nothing was changed "
+            "here. Try again, or open the collection with a longer wait"
+        )
+    if code == sqlite3.SQLITE_NOMEM:
+        return MemoryError(f"{path}: SQLite has no memory left")
+    if code == sqlite3.SQLITE_TOOBIG:
+        return ValueError(f"{path}: a text, or an answer, is larger than SQLite can hold")
+    if code == sqlite3.SQLITE_FULL:
+        return OSError(errno.ENOSPC, "no space left; the collection is as it was", str(path))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return PermissionError(errno.EACCES, "the collection cannot be written", str(path))
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return OSError(errno.EIO, f"cannot be read or written ({error})", str(path))
+    return CollectionError(f"{path} is damaged: {error}")

@@ -1,0 +1,171 @@
+"""Keeping a collection: making its database, what it costs, whether it is whole, copies of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from boltzhash.collection.sqlite.codes_file import CODES_FILE, Rows
+from boltzhash.collection.sqlite.database import DATABASE, Database, State
+from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
+from boltzhash.collection.sqlite.reads import all_documents
+from boltzhash.collection.sqlite.schema import FORMAT_VERSION, field_rows, is_whole_code
+from boltzhash.corpus import Document
+from boltzhash.errors import CollectionError
+from boltzhash.storage.folders import atomic_folder
+
+
+def make_database(folder: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
+    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN")
+        fill(connection)
+        connection.execute("COMMIT")
+
+
+def stats(database: Database, folder: Path, state: State, method: str) -> dict[str, Any]:
+    """What :meth:`Collection.stats` gives; sizes by table where this SQLite can tell them."""
+    tables = _bytes_by_table(database)
+    (pages,) = database.connection.execute("PRAGMA page_count").fetchone()
+    (page_size,) = database.connection.execute("PRAGMA page_size").fetchone()
+    size = {
+        "database": pages * page_size,
+        **({} if tables is None else tables),
+        "codes_file": _size(folder / CODES_FILE),
+        "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
+    }
+    (rehashed,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
+    (unknown,) = database.connection.execute(
+        "SELECT count(*) FROM codes WHERE known = 0"
+    ).fetchone()
+    rehash = {"model": state.next_model, "documents": rehashed} if state.next_model else None
+    per_document = {
+        name: round(number / state.n_documents, 1)
+        for name, number in size.items()
+        if state.n_documents and name != "models"
+    }
+    return {
+        "documents": state.n_documents,
+        "no_known_word": unknown,
+        "bits": state.n_bits,
+        "method": method,
+        "model": state.model,
+        "generation": state.generation,
+        "format_version": FORMAT_VERSION,
+        "unfinished": json.loads(state.indexing) if state.indexing is not None else None,
+        "rehash": rehash,
+        "bytes": size,
+        "bytes_per_document": per_document,
+    }
+
+
+def _bytes_by_table(database: Database) -> dict[str, int] | None:
+    try:
+        rows = database.connection.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name")
+        size = dict(rows.fetchall())
+    except sqlite3.OperationalError:
+        return None  # an SQLite without dbstat
+    return {
+        "documents": size.get("documents", 0),
+        "codes": size.get("codes", 0) + size.get("next_codes", 0),
+        "index": size.get("fields", 0) + size.get("sqlite_autoindex_documents_1", 0),
+    }
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def check(database: Database, folder: Path, state: State, mapped: Rows) -> None:
+    """Raise :class:`CollectionError` at the first thing that is not as it was written."""
+    load_model(folder, state.model)
+    (verdict, *_) = database.connection.execute("PRAGMA integrity_check").fetchone()
+    if verdict != "ok":
+        raise CollectionError(f"{database.path} is damaged: {verdict}")
+    n_documents = sum(1 for _ in all_documents(database))  # each compared with its checksum
+    if n_documents != state.n_documents:
+        raise CollectionError(
+            f"{database.path} is damaged: it counts {state.n_documents} documents and has "
+            f"{n_documents}"
+        )
+    _check_codes(database, state, mapped)
+    _check_fields(database)
+
+
+def _check_codes(database: Database, state: State, mapped: Rows) -> None:
+    rows = database.connection.execute(
+        "SELECT documents.place, code, known, codes.checksum FROM documents "
+        "LEFT JOIN codes USING (place) ORDER BY documents.place"
+    )
+    n = 0
+    for n, (place, code, known, checksum) in enumerate(rows, start=1):
+        if not is_whole_code(place, code, known, checksum, state.n_bits):
+            raise CollectionError(f"{database.path} is damaged: the code of number {place}")
+        here = (int(mapped.places[n - 1]), mapped.codes[n - 1].tobytes(), mapped.known[n - 1])
+        if here != (place, code, known):
+            raise CollectionError(f"the codes in memory of number {place} are not those on disk")
+    (n_codes,) = database.connection.execute("SELECT count(*) FROM codes").fetchone()
+    if n_codes != n:
+        raise CollectionError(f"{database.path} is damaged: {n_codes} codes of {n} documents")
+
+
+def _check_fields(database: Database) -> None:
+    n_expected = 0
+    for place, metadata in database.connection.execute("SELECT place, metadata FROM documents"):
+        for row in field_rows(json.loads(metadata), place):
+            n_expected += 1
+            found = database.connection.execute(
+                "SELECT 1 FROM fields WHERE field = ? AND value = ? AND place = ?", row
+            ).fetchone()
+            if found is None:
+                raise CollectionError(
+                    f"{database.path} is damaged: field {row[0]!r} of number {place} is not in the "
+                    "index of filters"
+                )
+    (n_fields,) = database.connection.execute("SELECT count(*) FROM fields").fetchone()
+    if n_fields != n_expected:
+        raise CollectionError(
+            f"{database.path} is damaged: the index of filters has {n_fields} rows for "
+            f"{n_expected} fields"
+        )
+
+
+def backup(database: Database, folder: Path, target: Path) -> None:
+    """A copy of the last committed generation, with its models, in a new folder."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileExistsError(f"{target} is there already: a backup goes into a new folder")
+    with atomic_folder(target, "boltzhash collection") as fresh:
+        with database.plain_errors():
+            database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
+        (fresh / MODELS).mkdir()
+        with closing(Database(fresh, database.wait)) as copy, copy.reading() as state:
+            for model in filter(None, (state.model, state.next_model)):
+                shutil.copytree(model_folder(folder, model), model_folder(fresh, model))
+            load_model(fresh, state.model)
+
+
+def export(documents: Iterator[Document], target: Path) -> int:
+    """Write JSONL, the whole file or none; returns how many documents."""
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; a JSONL file is to be written there")
+    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        n = 0
+        with unfinished.open("w", encoding="utf-8") as file:
+            for document in documents:
+                file.write(json.dumps(document._asdict(), ensure_ascii=False) + "\n")
+                n += 1
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return n

@@ -1,0 +1,95 @@
+"""Going over to another model, with the old codes in use until the new ones are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from boltzhash.collection.sqlite.database import Database
+from boltzhash.collection.sqlite.models import remove_models_but, save_model
+from boltzhash.collection.sqlite.schema import replace_codes
+from boltzhash.collection.sqlite.writes import code_row, start_changes_anew
+from boltzhash.encoding.coding import hashed
+from boltzhash.errors import CollectionError
+from boltzhash.hashers import Hasher
+
+
+def rehash(
+    database: Database,
+    folder: Path,
+    hasher: Hasher,
+    batch: int,
+    on_batch: Callable[[int, int], object] | None,
+) -> None:
+    """Hash all documents anew, a batch a transaction; the last transaction switches.
+
+    Each batch is read, hashed and written in one transaction, so that a document that is overwritten
+    meanwhile is hashed as it then is: an overwritten document loses its new code.
+    """
+    fingerprint = hasher.fingerprint()
+    if not _start(database, folder, hasher, fingerprint):
+        return
+    done = _count_new_codes(database)
+    last = 0
+    while True:
+        with database.writing() as state:
+            if state.next_model != fingerprint:
+                raise CollectionError(f"{folder}: another rehash has taken over from this one")
+            rows = _without_new_code(database, last, batch)
+            if not rows and last == 0:
+                replace_codes(database.connection)
+                start_changes_anew(database.connection, state.generation)
+                database.connection.execute(
+                    "UPDATE state SET model = ?, n_bits = ?, next_model = NULL",
+                    (fingerprint, hasher.n_bits),
+                )
+                break
+            _write_codes(database, hasher, rows)
+        done += len(rows)
+        last = rows[-1][0] if rows else 0  # behind the last come those that changed meanwhile
+        if on_batch is not None:
+            on_batch(done, state.n_documents)
+
+
+def _start(database: Database, folder: Path, hasher: Hasher, fingerprint: str) -> bool:
+    """Note what is to be done; False where the codes are this model's already.
+
+    The models of earlier rehashes go when that is noted, so that whenever this is killed the models
+    that the database names are there; and not right after a switch, when another process may be about to
+    load the old one.
+    """
+    with database.writing() as state:
+        if state.model == fingerprint:
+            return False
+        if state.next_model != fingerprint:
+            save_model(folder, hasher)
+            database.connection.execute("DELETE FROM next_codes")
+            database.connection.execute("UPDATE state SET next_model = ?", (fingerprint,))
+    with database.writing() as state:  # so that nobody saves another one just now
+        remove_models_but(folder, [state.model, state.next_model])
+    return True
+
+
+def _without_new_code(database: Database, last: int, limit: int) -> list[tuple[int, str]]:
+    return database.connection.execute(
+        "SELECT documents.place, text FROM documents LEFT JOIN next_codes USING (place) "
+        "WHERE documents.place > ? AND next_codes.place IS NULL ORDER BY documents.place LIMIT ?",
+        (last, limit),
+    ).fetchall()
+
+
+def _write_codes(database: Database, hasher: Hasher, rows: list[tuple[int, str]]) -> None:
+    if not rows:
+        return
+    codes, known = hashed(hasher, (text for _, text in rows))
+    new: Any = zip(rows, codes, known, strict=True)
+    database.connection.executemany(
+        "INSERT INTO next_codes VALUES (?, ?, ?, ?)",
+        (code_row(place, code.tobytes(), int(is_known)) for (place, _), code, is_known in new),
+    )
+
+
+def _count_new_codes(database: Database) -> int:
+    (count,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
+    return int(count)

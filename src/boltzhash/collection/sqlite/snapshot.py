@@ -1,0 +1,227 @@
+"""The codes of one generation, ready to be scanned, and how they follow the collection.
+
+Most codes are mapped from codes.map. What was written since lies in memory: codes of new and of
+overwritten documents, and which mapped rows no longer count. When that grows, a new file takes it in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes
+from boltzhash.collection.sqlite.codes_file import (
+    CodesFile,
+    Rows,
+    no_rows,
+    read_codes_file,
+    remove_codes_file,
+    write_codes_file,
+)
+from boltzhash.collection.sqlite.database import State
+from boltzhash.collection.sqlite.schema import is_whole_code
+from boltzhash.errors import CollectionError
+from boltzhash.search import scan
+
+Places = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_FETCH = 10_000
+_MANY = 10_000  # codes in memory before they go into a file
+
+
+class Nearest(NamedTuple):
+    """Documents by their places, in order of (distance, place)."""
+
+    places: Places
+    distances: NDArray[np.int32]
+
+
+class Snapshot:
+    """All codes of the collection in ``folder``; :meth:`follow` brings them to a generation."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.model = ""
+        self.generation = -1
+        self.last_place = 0
+        self._mapped = no_rows(1)
+        self._stale: Mask = np.empty(0, dtype=np.bool_)  # mapped rows deleted or overwritten
+        self._fresh: dict[int, tuple[bytes, bool]] = {}
+        self._fresh_rows: Rows | None = None
+
+    def __len__(self) -> int:
+        return len(self._mapped.places) - int(self._stale.sum()) + len(self._fresh)
+
+    def follow(self, connection: sqlite3.Connection, state: State) -> None:
+        """Take in what was written up to ``state``, in whose transaction the connection is."""
+        if (self.model, self.generation) == (state.model, state.generation):
+            return
+        needs_file = False
+        if self.model != state.model or self.generation < state.changes_since:
+            needs_file = not self._begin_with_file(state)
+            if needs_file:
+                self._begin_with_all(connection, state)
+        self._take_changes(connection, state)
+        self._take_new(connection, state)
+        self.generation = state.generation
+        if len(self) != state.n_documents:
+            raise CollectionError(
+                f"{self._folder} is damaged: it counts {state.n_documents} documents and has "
+                f"{len(self)} codes"
+            )
+        n_changed = len(self._fresh) + int(self._stale.sum())
+        if (needs_file and len(self) > _MANY) or n_changed > max(_MANY, len(self) // 8):
+            self.write()
+
+    def write(self) -> None:
+        """Put all codes into a new codes.map and map that."""
+        contents = CodesFile(self.model, self.generation, self.last_place, self.rows())
+        write_codes_file(self._folder, contents)
+        written = read_codes_file(self._folder, self.model, contents.rows.codes.shape[1])
+        if written is not None and written[:3] == contents[:3]:
+            contents = written  # else keep them in memory
+        self._set(contents)
+
+    def rows(self) -> Rows:
+        """Everything that counts, in the order of places."""
+        counts, fresh = ~self._stale, self._in_memory()
+        places = np.concatenate([self._mapped.places[counts], fresh.places])
+        codes = np.concatenate([self._mapped.codes[counts], fresh.codes])
+        known = np.concatenate([self._mapped.known[counts], fresh.known])
+        order = np.argsort(places)
+        return Rows(places[order], codes[order], known[order])
+
+    def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Nearest:
+        """The k nearest; ``allowed`` says of each place up to ``last_place`` whether it counts."""
+        found = []
+        for rows, mask in self._parts(allowed):
+            near, distances = scan.top_k(rows.codes, query, k, mask)
+            found.append(Nearest(rows.places[near], distances))
+        return _merged(found, k)
+
+    def within(self, query: Codes, radius: int, allowed: Mask | None) -> Nearest:
+        """All at most ``radius`` away."""
+        found = []
+        for rows, mask in self._parts(allowed):
+            near, distances = scan.within(rows.codes, query, radius, mask)
+            found.append(Nearest(rows.places[near], distances))
+        return _merged(found, None)
+
+    def has_known_within(self, query: Codes, radius: int) -> bool:
+        """Whether one is that near of whose document the model knows a word."""
+        for rows, mask in self._parts(None):
+            known = rows.known if mask is None else rows.known & mask
+            if len(scan.within(rows.codes, query, radius, known)[0]):
+                return True
+        return False
+
+    def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
+        if len(self._mapped.places):
+            mask = ~self._stale if self._stale.any() else None
+            if allowed is not None:
+                mask = allowed[self._mapped.places] & ~self._stale
+            yield self._mapped, mask
+        if self._fresh:
+            fresh = self._in_memory()
+            yield fresh, None if allowed is None else allowed[fresh.places]
+
+    def _begin_with_file(self, state: State) -> bool:
+        """With what codes.map has; False where that cannot be brought up to date."""
+        file = read_codes_file(self._folder, state.model, state.n_bits // 8)
+        if file is None or file.generation < state.changes_since:
+            return False
+        if file.generation > state.generation:
+            # Of a time to come: the database was put back to an older one, and when it is as far
+            # again, this file must not pass for its own.
+            remove_codes_file(self._folder)
+            return False
+        self._set(file)
+        return True
+
+    def _begin_with_all(self, connection: sqlite3.Connection, state: State) -> None:
+        """With all codes that the database has, some thousands at a time."""
+        places, codes, known = array("q"), bytearray(), bytearray()
+        cursor = connection.execute("SELECT place, code, known, checksum FROM codes ORDER BY place")
+        while batch := cursor.fetchmany(_FETCH):
+            for place, code, is_known, checksum in batch:
+                if not is_whole_code(place, code, is_known, checksum, state.n_bits):
+                    raise self._damaged(place)
+            places.extend(row[0] for row in batch)
+            codes += b"".join([row[1] for row in batch])
+            known += bytes([row[2] for row in batch])
+        rows = Rows(
+            np.array(places, dtype=np.int64),
+            np.frombuffer(codes, np.uint8).reshape(len(places), state.n_bits // 8),
+            np.frombuffer(known, np.bool_),
+        )
+        last_place = places[-1] if places else 0
+        self._set(CodesFile(state.model, state.generation, last_place, rows))
+
+    def _set(self, file: CodesFile) -> None:
+        self.model, self.generation, self.last_place, self._mapped = file
+        self._stale = np.zeros(len(file.rows.places), dtype=np.bool_)
+        self._fresh, self._fresh_rows = {}, None
+
+    def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
+        changed = connection.execute(
+            "SELECT DISTINCT changes.place, code, known, checksum FROM changes "
+            "LEFT JOIN codes USING (place) WHERE generation > ? AND changes.place <= ?",
+            (self.generation, self.last_place),
+        )
+        for place, code, known, checksum in changed:
+            self._drop(place)
+            if code is not None:
+                self._put(place, code, known, checksum, state)
+
+    def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
+        cursor = connection.execute(
+            "SELECT place, code, known, checksum FROM codes WHERE place > ? ORDER BY place",
+            (self.last_place,),
+        )
+        while batch := cursor.fetchmany(_FETCH):
+            for place, code, known, checksum in batch:
+                self._put(place, code, known, checksum, state)
+            self.last_place = batch[-1][0]
+
+    def _put(self, place: int, code: bytes, known: int, checksum: int, state: State) -> None:
+        if not is_whole_code(place, code, known, checksum, state.n_bits):
+            raise self._damaged(place)
+        self._fresh[place] = (code, bool(known))
+        self._fresh_rows = None
+
+    def _drop(self, place: int) -> None:
+        self._fresh.pop(place, None)
+        self._fresh_rows = None
+        row = int(np.searchsorted(self._mapped.places, place))
+        if row < len(self._mapped.places) and self._mapped.places[row] == place:
+            self._stale[row] = True
+
+    def _in_memory(self) -> Rows:
+        if self._fresh_rows is None:
+            places = np.array(sorted(self._fresh), dtype=np.int64)
+            codes = b"".join(self._fresh[place][0] for place in places.tolist())
+            known = [self._fresh[place][1] for place in places.tolist()]
+            self._fresh_rows = Rows(
+                places,
+                np.frombuffer(codes, np.uint8).reshape(len(places), self._mapped.codes.shape[1]),
+                np.array(known, dtype=np.bool_),
+            )
+        return self._fresh_rows
+
+    def _damaged(self, place: int) -> CollectionError:
+        return CollectionError(f"{self._folder} is damaged: the code of document number {place}")
+
+
+def _merged(found: list[Nearest], k: int | None) -> Nearest:
+    if not found:
+        return Nearest(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+    places, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.lexsort((places, distances))[:k]
+    return Nearest(places[order], distances[order])

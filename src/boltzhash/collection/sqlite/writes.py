@@ -1,0 +1,134 @@
+"""Rows written to the tables of a collection, inside a transaction that the caller holds."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from boltzhash.collection.documents import Id
+from boltzhash.collection.sqlite.database import State
+from boltzhash.collection.sqlite.schema import code_checksum, document_checksum, field_rows
+from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Coded
+from boltzhash.errors import DuplicateIdError
+
+
+def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
+    """New documents; refused whole where an id is taken."""
+    first = _last_place(connection) + 1
+    try:
+        connection.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+            (_document_row(place, coded.document) for place, coded in enumerate(batch, first)),
+        )
+    except sqlite3.IntegrityError:
+        for place, coded in enumerate(batch, first):
+            if _find(connection, coded.document.id) not in (None, place):
+                raise DuplicateIdError(
+                    f"the id {coded.document.id!r} is in the collection already; nothing of its "
+                    "batch was added"
+                ) from None
+        raise
+    connection.executemany(
+        "INSERT INTO codes VALUES (?, ?, ?, ?)",
+        (code_row(place, coded.code, coded.known) for place, coded in enumerate(batch, first)),
+    )
+    connection.executemany(
+        "INSERT INTO fields VALUES (?, ?, ?)",
+        (
+            row
+            for place, coded in enumerate(batch, first)
+            for row in field_rows(coded.document.metadata or {}, place)
+        ),
+    )
+    connection.execute("UPDATE state SET n_documents = n_documents + ?", (len(batch),))
+
+
+def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Coded]) -> None:
+    """New documents, or new contents for an id that is there; that keeps its place."""
+    changed = []
+    for coded in batch:
+        place = _find(connection, coded.document.id)
+        if place is None:
+            add_rows(connection, [coded])
+            continue
+        _forget_fields(connection, place)
+        _, *contents = _document_row(place, coded.document)
+        connection.execute(
+            "UPDATE documents SET id = ?, text = ?, metadata = ?, checksum = ? WHERE place = ?",
+            (*contents, place),
+        )
+        connection.execute(
+            "REPLACE INTO codes VALUES (?, ?, ?, ?)", code_row(place, coded.code, coded.known)
+        )
+        connection.execute("DELETE FROM next_codes WHERE place = ?", (place,))
+        connection.executemany(
+            "INSERT INTO fields VALUES (?, ?, ?)", field_rows(coded.document.metadata or {}, place)
+        )
+        changed.append(place)
+    _log_changes(connection, state, changed)
+
+
+def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id]) -> int:
+    """How many of the ids were there."""
+    gone = []
+    for id_ in ids:
+        place = _find(connection, id_)
+        if place is None:
+            continue
+        _forget_fields(connection, place)
+        for table in ("documents", "codes", "next_codes"):
+            connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
+        gone.append(place)
+    connection.execute("UPDATE state SET n_documents = n_documents - ?", (len(gone),))
+    _log_changes(connection, state, gone)
+    return len(gone)
+
+
+def code_row(place: int, code: bytes, known: int) -> tuple[int, bytes, int, int]:
+    return place, code, known, code_checksum(place, code, known)
+
+
+def start_changes_anew(connection: sqlite3.Connection, generation: int) -> None:
+    """Empty the log of changes: readers that are behind map all codes again."""
+    connection.execute("DELETE FROM changes")
+    connection.execute("UPDATE state SET changes_since = ?, n_changes = 0", (generation,))
+
+
+def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]) -> None:
+    """Note the places; where that is more than a reader would want to go through, start anew."""
+    if state.n_changes + len(places) > max(10_000, state.n_documents // 4):
+        start_changes_anew(connection, state.generation)
+        return
+    connection.executemany(
+        "INSERT OR IGNORE INTO changes VALUES (?, ?)", ((state.generation, p) for p in places)
+    )
+    connection.execute("UPDATE state SET n_changes = n_changes + ?", (len(places),))
+
+
+def _document_row(place: int, document: Document) -> tuple[int, Id, str, str, int]:
+    metadata = json.dumps(document.metadata or {}, ensure_ascii=False, separators=(",", ":"))
+    checksum = document_checksum(document.id, document.text, metadata)
+    return place, document.id, document.text, metadata, checksum
+
+
+def _find(connection: sqlite3.Connection, id_: Id) -> int | None:
+    row = connection.execute("SELECT place FROM documents WHERE id = ?", (id_,)).fetchone()
+    return row[0] if row is not None else None
+
+
+def _last_place(connection: sqlite3.Connection) -> int:
+    """The last place that was ever given out."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'documents'").fetchone()
+    return row[0] if row is not None else 0
+
+
+def _forget_fields(connection: sqlite3.Connection, place: int) -> None:
+    (metadata,) = connection.execute(
+        "SELECT metadata FROM documents WHERE place = ?", (place,)
+    ).fetchone()
+    connection.executemany(
+        "DELETE FROM fields WHERE field = ? AND value = ? AND place = ?",
+        field_rows(json.loads(metadata), place),
+    )

@@ -1,0 +1,1 @@
+"""From texts to codes, here or on a cluster."""

@@ -1,0 +1,1 @@
+"""What the hashers have in common."""

@@ -1,0 +1,435 @@
+"""What all hashers share: documents in, packed codes out, saved and loaded as a folder."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
+from boltzhash.errors import ModelError, TrainingError
+from boltzhash.hashers.shared.documents import (
+    DocumentRows,
+    as_texts,
+    check_enough_to_learn,
+    check_not_negative,
+    one_by_one,
+    words_a_row,
+)
+from boltzhash.hashers.shared.estimator import (
+    Estimator,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+    validate_rows,
+)
+from boltzhash.hashers.shared.features import (
+    Features,
+    FeatureScaling,
+    check_features,
+    check_finite,
+    check_rows,
+    feature_blocks,
+)
+from boltzhash.storage.folders import Arrays, fingerprint, write_model
+from boltzhash.text.counting import check_texts
+from boltzhash.text.sampling import Room, make_room, parse_memory
+from boltzhash.text.tfidf import TfIdf
+from boltzhash.threads import in_threads
+
+BLOCK = 1024
+
+
+class Encoded(NamedTuple):
+    """Packed codes, and how many different words of each document the model knows.
+
+    None where the codes come from features: they mean something without a word as well.
+    """
+
+    codes: Codes
+    known_words: NDArray[np.int64] | None
+
+
+class Hasher(Estimator):
+    """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
+
+    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
+    ``max_df`` are those of :class:`TfIdf`; they count when texts are given and not a
+    matrix. A subclass names its own arguments and passes the rest on.
+    """
+
+    needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
+    takes_features: ClassVar[bool] = False
+
+    tfidf_: TfIdf | None
+    feature_scaling_: FeatureScaling | None  # None when fitted without features
+    n_features_in_: int
+    distinct_codes_: int  # of the training documents
+    bit_balance_: float
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        min_df: int = 1,
+        max_df: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_bits = n_bits
+        self.language = language
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.max_words = max_words
+        self.min_df = min_df
+        self.max_df = max_df
+        self.random_state = random_state
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Show the arguments that a subclass passes on as its own.
+
+        scikit-learn, ``help`` and editors read the signature; so shared arguments are written once.
+        """
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("__init__")
+        if own is None:
+            return
+        named = [p for p in _arguments_of(own) if p.kind is not p.VAR_KEYWORD]
+        known = {p.name for p in named}
+        passed_on = _arguments_of(getattr(cls.__mro__[1], "__init__"))  # noqa: B009  # for mypy
+        own.__signature__ = inspect.Signature(
+            [*named, *(p for p in passed_on if p.name not in known)]
+        )
+
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        *,
+        features: Any = None,
+        max_memory: int | str | None = None,
+        checkpoint: str | Path | None = None,
+        on_epoch: Callable[[Self], object] | None = None,
+    ) -> Self:
+        """Learn to hash from documents. No labels are used.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_documents, n_words)
+            Raw texts, or tf-idf (sparse or dense, not negative).
+        y : ignored
+        features : float matrix of shape (n_documents, n_columns), optional
+            Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
+            then made from these; the words are what codes should speak of. From then on the model
+            wants features of everything it hashes. For the methods with a word decoder.
+        max_memory : int or str, optional
+            What the process may take, in bytes or like ``"4 GB"``, for texts that come from a generator
+            and are more than that. Vocabulary and idf are learned from all of them; the rest from a
+            uniform sample, as large as there is room for. Same seed and bound, same sample.
+        checkpoint : path, optional
+            A folder that keeps the state of a long fit. After an interruption, the same call goes on
+            from there, to the same codes. It stays when the fit is done: remove it once the model
+            is saved.
+        on_epoch : callable, optional
+            Called after every epoch with this hasher as it is then: it can hash, and its ``history_``
+            ends with that epoch.
+        """
+        check_n_bits(self.n_bits)
+        self._check_params()
+        if features is not None and max_memory is not None:
+            raise ValueError(
+                "max_memory takes a sample of the documents, and features have a row for every one: "
+                "give one of the two"
+            )
+        dense = None if features is None else self._features(features)
+        if dense is not None:
+            check_finite(dense)
+        before = dict(self.__dict__)
+        try:
+            matrix = self._fit_documents(X, self._room(max_memory))
+            check_enough_to_learn(matrix)
+            if dense is not None:
+                check_rows(len(dense), matrix.shape[0])
+            self.feature_scaling_ = None
+            folder = Path(checkpoint) if checkpoint is not None else None
+            self._fit_matrix(matrix, dense, folder, on_epoch)
+            self._check_not_collapsed(matrix, dense)
+        except BaseException:
+            self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
+            raise
+        return self
+
+    def fit_transform(
+        self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
+    ) -> Codes:
+        """:meth:`fit`, then the codes of the same documents."""
+        documents = list(X) if isinstance(X, Iterator) else X  # they are read twice
+        fitted = self.fit(documents, y, features=features, **fitting)
+        return fitted.transform(documents, features=features)
+
+    def transform(self, X: Any = None, *, features: Any = None) -> Codes:
+        """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
+
+        A document with no known word gets the code of the empty document; see
+        :meth:`known_word_counts`. A model fitted with ``features`` makes codes from features, and
+        documents may be left out; where they are given there must be as many.
+        """
+        blocks = self.transform_blocks(X, features=features)
+        return np.concatenate([encoded.codes for encoded in blocks])
+
+    def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
+        """The codes a block of documents at a time: for more than fit into memory.
+
+        Blocks are encoded by as many threads as there are CPUs. Each comes with the
+        :meth:`known_word_counts` of its documents. There is at least one block.
+        """
+        return in_threads(self._encode, self._raw_blocks(X, features))
+
+    def _encode(self, block: list[str] | DocumentRows) -> Encoded:
+        rows = self._as_rows(block)
+        codes = pack(self._bits(rows))
+        return Encoded(codes, None if isinstance(rows, np.ndarray) else words_a_row(rows))
+
+    def known_word_counts(self, X: Any) -> NDArray[np.int64]:
+        """How many different words of each document the model knows.
+
+        0 flags a meaningless code, but where codes come from features.
+        """
+        check_is_fitted(self)
+        return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
+
+    def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
+        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares."""
+        check_is_fitted(self)
+        if self.tfidf_ is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted on a matrix and knows no words: pass tf-idf "
+                f"rows with {self.n_features_in_} columns, or fit it on texts"
+            )
+        return self.tfidf_.transform(texts)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a folder; one already there is replaced whole or not at all."""
+        check_is_fitted(self)
+        write_model(
+            Path(folder),
+            kind=type(self).__name__,
+            params=self._plain_params(),
+            arrays=self._stored_arrays(),
+            words=self._words(),
+        )
+
+    def fingerprint(self) -> str:
+        """Names the fitted model: codes belong to the model whose fingerprint they carry."""
+        check_is_fitted(self)
+        settings = {"class": type(self).__name__, **self._plain_params()}
+        return fingerprint(settings, self._stored_arrays(), self._words())
+
+    def _plain_params(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        return {name: _plain(name, value) for name, value in params.items()}
+
+    def _words(self) -> list[str] | None:
+        return self.tfidf_.words_ if self.tfidf_ is not None else None
+
+    def _stored_arrays(self) -> Arrays:
+        arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
+        if self.tfidf_ is not None:
+            arrays["tfidf.idf"] = self.tfidf_.idf_
+        if self.feature_scaling_ is not None:
+            arrays.update(self.feature_scaling_.arrays())
+        arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
+        return arrays
+
+    @classmethod
+    def summary(cls) -> str:
+        """What the method does, in a line: the first of its docstring."""
+        return (inspect.getdoc(cls) or "").splitlines()[0]
+
+    @classmethod
+    def reference(cls) -> str:
+        """The paper it comes from, as its docstring cites it."""
+        _, _, cited = (inspect.getdoc(cls) or "").partition("References\n----------\n")
+        return " ".join(cited.partition("\n\n")[0].split())
+
+    @classmethod
+    def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
+        hasher = cls(**params)
+        hasher.n_features_in_ = int(arrays["n_features"][0])
+        hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
+        hasher.tfidf_ = None
+        if words is not None:
+            idf = arrays["tfidf.idf"]
+            if len(words) != hasher.n_features_in_ or len(idf) != len(words):
+                raise ModelError(
+                    f"the vocabulary has {len(words)} words and {len(idf)} weights; "
+                    f"the model has {hasher.n_features_in_}"
+                )
+            hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
+        prefix = "learned."
+        hasher._set_arrays(
+            {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        )
+        return hasher
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Raise where an argument is not what it should be."""
+
+    @abstractmethod
+    def _fit_matrix(
+        self,
+        matrix: sparse.csr_matrix,
+        features: Features | None,
+        checkpoint: Path | None,
+        on_epoch: Callable[[Self], object] | None,
+    ) -> None:
+        """Learn from tf-idf rows and, where the method takes them, features of the documents."""
+
+    @abstractmethod
+    def _bits(self, rows: DocumentRows) -> Bits:
+        """The code of each row of a block: tf-idf or, in a model fitted with them, features."""
+
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """What was learned."""
+
+    @abstractmethod
+    def _set_arrays(self, arrays: Arrays) -> None:
+        """Take back what :meth:`_arrays` gave."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tfidf_")
+
+    def _room(self, max_memory: int | str | None) -> Room | None:
+        if max_memory is None:
+            return None
+        return make_room(parse_memory(max_memory), self.n_bits, self._bytes_of_model())
+
+    def _bytes_of_model(self) -> int:
+        """What a fit takes for the model, however large the corpus."""
+        return 32 * self.max_words * self.n_bits
+
+    def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
+        texts = as_texts(X)
+        if texts is None and room is not None:
+            raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
+        if texts is None:
+            matrix = check_not_negative(
+                validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+            )
+            self.tfidf_ = None
+            return matrix
+        tfidf = TfIdf(
+            language=self.language,
+            stop_words=self.stop_words,
+            token_pattern=self.token_pattern,
+            max_words=self.max_words,
+            min_df=self.min_df,
+            max_df=self.max_df,
+        )
+        if room is None:
+            matrix = tfidf.fit_transform(texts)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            matrix = tfidf.fit_sample(texts, room, seed)
+        self.tfidf_ = tfidf
+        self.n_features_in_ = len(tfidf.words_)
+        return matrix
+
+    def _blocks(self, X: Any, features: Any = None) -> Iterator[DocumentRows]:
+        """Documents as rows, a block at a time, so that memory does not grow; at least one."""
+        return map(self._as_rows, self._raw_blocks(X, features))
+
+    def _as_rows(self, block: list[str] | DocumentRows) -> DocumentRows:
+        return self.tfidf(block) if isinstance(block, list) else block
+
+    def _raw_blocks(self, X: Any, features: Any) -> Iterator[list[str] | DocumentRows]:
+        check_is_fitted(self)
+        scaling = self.feature_scaling_
+        if scaling is None and features is None:
+            return self._word_blocks(X)
+        if scaling is None:
+            self._features(features)
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without features and reads words: pass "
+                "documents alone, or fit it with features="
+            )
+        if features is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted with features and makes codes from those, not "
+                f"from words: pass features= (--features on the command line), a matrix with "
+                f"{len(scaling.mean)} columns"
+            )
+        dense = check_features(features, len(scaling.mean))
+        return feature_blocks(dense, None if X is None else one_by_one(X))
+
+    def _features(self, features: Any) -> Features:
+        """Features where the method takes any; otherwise who does."""
+        if not self.takes_features:
+            from boltzhash.hashers import HASHERS
+
+            takers = ", ".join(name for name, kind in HASHERS.items() if kind.takes_features)
+            raise ValueError(
+                f"{type(self).__name__} reads words alone, got features; those who take features are "
+                f"{takers}"
+            )
+        return check_features(features)
+
+    def _word_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
+        if X is None:
+            raise ValueError("X must be a list of texts or a matrix, got None")
+        texts = as_texts(X)
+        if texts is not None:
+            remaining = iter(texts)
+            for start in itertools.count(step=BLOCK):
+                block = check_texts(list(itertools.islice(remaining, BLOCK)), start)
+                if start and not block:
+                    return
+                yield block
+        matrix = check_not_negative(validate_rows(self, X, self.n_features_in_))
+        for start in range(0, matrix.shape[0], BLOCK):
+            yield matrix[start : start + BLOCK]
+
+    def _check_not_collapsed(self, matrix: sparse.csr_matrix, features: Features | None) -> None:
+        """All training documents on one code is a failed fit, and says so."""
+        codes = self.transform(matrix, features=features)
+        self.distinct_codes_ = distinct(codes)
+        self.bit_balance_ = bit_balance(unpack(codes))
+        if self.distinct_codes_ == 1:
+            raise TrainingError(
+                f"training collapsed: all {matrix.shape[0]} documents got the same code. "
+                f"{self._collapse_advice()}"
+            )
+
+    def _collapse_advice(self) -> str:
+        return "The documents may be too alike or too few"
+
+
+def _arguments_of(function: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A constructor argument as JSON can hold it."""
+    if isinstance(value, np.random.RandomState):
+        return None  # its state at the time of the fit is gone
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, part) for part in value]
+    if value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is no plain data")
+    return value

@@ -1,0 +1,424 @@
+"""What the deep hashers share: network, decoder, training, explanations, weights on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.codes import Bits
+from boltzhash.errors import ModelError, TrainingError, require_torch
+from boltzhash.hashers.shared.base import Hasher
+from boltzhash.hashers.shared.documents import DocumentRows
+from boltzhash.hashers.shared.estimator import check_is_fitted, check_random_state
+from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
+from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
+from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
+from boltzhash.storage.folders import Arrays
+from boltzhash.text.tfidf import unit_rows
+from boltzhash.version import __version__
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from boltzhash.training.batches import Batch, Documents, Terms
+    from boltzhash.training.loop import EpochRecord
+    from boltzhash.training.networks import Autoencoder
+
+DEFAULT_EPOCHS = 25
+MINIMUM_STEPS = 1000
+DEFAULT_LEARNING_RATE = 5e-3
+
+
+TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of the tf-idf of a word
+
+
+def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
+    """From the first value to the last as progress goes from 0 to 1, and no further.
+
+    >>> import torch
+    >>> ramp((0.0, 0.5), torch.tensor([0.0, 0.5, 2.0]))
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    first, last = ends
+    if first == last:
+        return first
+    import torch
+
+    return torch.rsub(progress.clamp(max=1), first, alpha=first - last)  # in one kernel
+
+
+class DeepHasher(Hasher):
+    """A variational autoencoder over words: tf-idf or features → posterior over codes → words.
+
+    A subclass says which parameters its posterior has (``_heads``), and what one step of training
+    minimises (``_step``), composed from the parts in ``distributions``, ``gradients`` and
+    ``objectives``. The head "location" decides the bits.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Length m of the code, a multiple of 8.
+    target : {"tfidf", "root-tfidf", "words"}, default="tfidf"
+        What the decoder reconstructs: words weighted by their tf-idf or its square root (scaled to sum
+        to the number of different words), or each different word once, as published.
+    input_length : float or None, default=16
+        Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
+        so that their mean square length is this. None leaves rows as they are.
+    kl_weight : (float, float), default=(1.0, 0.1)
+        First and last value of β, the weight of all that is not reconstruction. Published codes start
+        at 0 and rise; starting high keeps bits from saturating before they mean anything.
+    kl_ramp : float, default=0.5
+        Share of the epochs over which β goes linearly from its first to its last value.
+    decoder_noise : (float, float), default=(0.5, 0.5)
+        Standard deviation of the noise added to the code before the decoder, first and last epoch.
+    hidden_units : int, default=500
+    dropout : float, default=0.2
+        Share of the hidden units left out at random while training.
+    epochs : int or None, default=None
+        None means 25, or more where the corpus is so small that these would not be 1,000 steps.
+    batch_size : int, default=200
+    learning_rate : float, default=5e-3
+        Of Adam, at its highest.
+    learning_rate_decay : {"cosine", "steps"}, default="cosine"
+        Up over the first epoch and down to 0 along half a cosine, or × .96 every 10,000 steps as
+        published.
+    unigram_start : bool, default=True
+        Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
+        are not spent on learning that; False starts it at random, as published.
+    language, stop_words, token_pattern, max_words, min_df, max_df
+        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    random_state : int, RandomState or None, default=0
+        Same seed, same machine, same codes. None draws a new seed.
+    device : str, default="auto"
+        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
+    verbose : bool, default=False
+        Show a progress bar while fitting, on a terminal.
+
+    Attributes
+    ----------
+    weights_ : dict of float32 arrays
+        The inference network, the decoder and what else was learned.
+    history_ : list of EpochRecord
+        Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
+    tfidf_ : TfIdf or None
+        Vocabulary and weights, None when fitted on a matrix.
+    feature_scaling_ : FeatureScaling or None
+        How features are centred and scaled, None when fitted without.
+    n_features_in_ : int
+        Number of words.
+    """
+
+    needs_torch: ClassVar[bool] = True
+    takes_features: ClassVar[bool] = True
+
+    weights_: Arrays
+    history_: list[EpochRecord]
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        target: str = "tfidf",
+        input_length: float | None = 16.0,
+        kl_weight: tuple[float, float] = (1.0, 0.1),
+        kl_ramp: float = 0.5,
+        decoder_noise: tuple[float, float] = (0.5, 0.5),
+        hidden_units: int = 500,
+        dropout: float = 0.2,
+        epochs: int | None = None,
+        batch_size: int = 200,
+        learning_rate: float = DEFAULT_LEARNING_RATE,
+        learning_rate_decay: str = "cosine",
+        unigram_start: bool = True,
+        device: str = "auto",
+        verbose: bool = False,
+        **shared: Any,
+    ) -> None:
+        super().__init__(n_bits, **shared)
+        self.target = target
+        self.input_length = input_length
+        self.kl_weight = kl_weight
+        self.kl_ramp = kl_ramp
+        self.decoder_noise = decoder_noise
+        self.hidden_units = hidden_units
+        self.dropout = dropout
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_decay = learning_rate_decay
+        self.unigram_start = unigram_start
+        self.device = device
+        self.verbose = verbose
+
+    @abstractmethod
+    def _heads(self) -> dict[str, int]:
+        """Name and size of each output of the inference network."""
+
+    @abstractmethod
+    def _step(self, model: Autoencoder, batch: Batch) -> Terms:
+        """The terms of one batch; ``loss`` is minimised."""
+
+    def _n_networks(self) -> int:
+        """How many inference networks make an equal part of the code each."""
+        return 1
+
+    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+        """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
+        return {}
+
+    def _finish(self, rows: DocumentRows) -> None:
+        """What is still to be learned when the weights are there, from the training documents."""
+        return
+
+    def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
+        """The documents, and others that go with each, where a method compares them."""
+        return documents
+
+    def _noise(self, like: Tensor, batch: Batch) -> Tensor:
+        """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
+        import torch
+
+        noise = torch.empty_like(like).normal_(generator=batch.generator)
+        return ramp(self.decoder_noise, batch.progress) * noise
+
+    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
+        """log p(x | code), the reconstruction."""
+        from boltzhash.training.objectives import decoded_log_likelihood
+
+        decoder = model.decoder
+        return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
+
+    def _beta(self, batch: Batch) -> Tensor | float:
+        so_far = batch.progress if self.kl_ramp == 1 else batch.progress / self.kl_ramp
+        return ramp(self.kl_weight, so_far)
+
+    def explain(self, n_words: int = 10) -> list[BitWords]:
+        """The words that push each bit up and down, from the decoder.
+
+        The strength of a word is ∂p(w | s) / ∂s_i at a code of halves over √p(w | s): how much the bit
+        changes the word's frequency, in units of the noise of counting it. The bare weights would
+        list the rarest words, which are the least certain. Words of a matrix are called by column.
+        """
+        check_is_fitted(self)
+        check_integer("n_words", n_words, 1, "a positive integer")
+        words = (
+            self.tfidf_.words_
+            if self.tfidf_ is not None
+            else [f"column {j}" for j in range(self.n_features_in_)]
+        )
+        decoder = (self.weights_["decoder.weight"], self.weights_["decoder.bias"])
+        return words_of_bits(*decoder, words, n_words)
+
+    def _bits(self, rows: DocumentRows) -> Bits:
+        """Location > 0: where the probability of the bit is above one half."""
+        return head(self._hidden(rows), self.weights_, "location") > 0
+
+    def _hidden(self, rows: DocumentRows) -> Floats:
+        return hidden_layers(self._network_input(rows), self.weights_)
+
+    def _fit_matrix(
+        self,
+        matrix: sparse.csr_matrix,
+        features: Features | None,
+        checkpoint: Path | None,
+        on_epoch: Callable[[Self], object] | None,
+    ) -> None:
+        from boltzhash.training.batches import Documents
+        from boltzhash.training.loop import Schedule, choose_device, generator_for, train
+
+        taught = np.diff(matrix.indptr) > 0  # a document with no word teaches nothing
+        matrix = matrix[taught]
+        rows: DocumentRows = matrix
+        if features is not None:
+            rows = features if taught.all() else features[taught]
+            self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
+        inputs = self._training_input(rows)
+        targets = self._decoder_target(matrix).astype(np.float32)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        weights_generator = generator_for(seed, 0)
+        model = self._build(matrix.shape[1], weights_generator, inputs.shape[1])
+        if self.unigram_start:
+            model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
+        self.history_ = []
+
+        def after_epoch(record: EpochRecord) -> None:
+            self.history_.append(record)
+            if on_epoch is not None:
+                self._take_weights(model)
+                self._finish(rows)
+                on_epoch(self)
+
+        try:
+            train(
+                model,
+                lambda batch: self._step(model, batch),
+                self._documents(Documents(inputs, targets), matrix, seed),
+                Schedule(
+                    self._n_epochs(matrix.shape[0]),
+                    self.batch_size,
+                    self.learning_rate,
+                    self.learning_rate_decay,
+                ),
+                seed=seed,
+                device=choose_device(self.device),
+                verbose=self.verbose,
+                checkpoint=checkpoint,
+                fingerprint=self._fingerprint(matrix, inputs, seed),
+                on_epoch=after_epoch,
+                on_resume=self.history_.extend,
+            )
+            self._take_weights(model)
+            self._finish(rows)
+            self._check_learned(targets)
+        except TrainingError:
+            if checkpoint is not None:  # going on from there would fail again
+                shutil.rmtree(checkpoint, ignore_errors=True)
+            raise
+
+    def _build(
+        self, n_words: int, generator: torch.Generator, n_inputs: int | None = None
+    ) -> Autoencoder:
+        """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
+        from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
+
+        encoder = InferenceNetwork(
+            n_inputs or n_words,
+            self.hidden_units,
+            self._heads(),
+            self.dropout,
+            generator,
+            self._n_networks(),
+        )
+        decoder = WordDecoder(self.n_bits, n_words, generator)
+        return Autoencoder(encoder, decoder, self._parts(generator))
+
+    def _take_weights(self, model: Autoencoder) -> None:
+        learned = {
+            **model.encoder.arrays(),
+            **model.decoder.state_dict(prefix="decoder."),
+            **model.learned.state_dict(prefix="parts."),
+        }
+        self._set_arrays(
+            {name: np.ascontiguousarray(part.detach().cpu()) for name, part in learned.items()}
+        )
+
+    def _network_input(self, rows: DocumentRows) -> DocumentRows:
+        if self.feature_scaling_ is not None:
+            return self.feature_scaling_(rows)
+        return rows if self.input_length is None else unit_rows(rows) * self.input_length
+
+    def _training_input(self, rows: DocumentRows) -> DocumentRows:
+        """The network's input in float32; of features, no more than a block is wide at a time."""
+        if self.feature_scaling_ is None:
+            return self._network_input(rows).astype(np.float32)
+        blocks = feature_blocks(rows)
+        return np.concatenate([self._network_input(block).astype(np.float32) for block in blocks])
+
+    def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+        """How much each word counts; all kinds sum to the number of different words."""
+        target = matrix.copy()
+        target.data = matrix.data ** TARGET_POWERS[self.target]
+        lengths = np.diff(matrix.indptr)
+        sums = np.asarray(target.sum(axis=1)).ravel()
+        target.data *= np.repeat(lengths / sums, lengths)
+        return target
+
+    def _bytes_of_model(self) -> int:
+        """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
+        a_word = 7 * (self._n_networks() * self.hidden_units + self.n_bits) + 4 * self.batch_size
+        return 4 * self.max_words * a_word
+
+    def _n_epochs(self, n_documents: int) -> int:
+        if self.epochs is not None:
+            return self.epochs
+        steps_per_epoch = math.ceil(n_documents / self.batch_size)
+        return max(DEFAULT_EPOCHS, math.ceil(MINIMUM_STEPS / steps_per_epoch))
+
+    def _fingerprint(self, matrix: sparse.csr_matrix, inputs: DocumentRows, seed: int) -> str:
+        """Names this fit: a checkpoint of another one must not be taken up."""
+        params = self.get_params(deep=False)
+        for name in ("verbose", "random_state", "stop_words"):
+            del params[name]
+        named = [type(self).__name__, __version__, params, seed, matrix.shape]
+        digest = hashlib.sha256(json.dumps(named, default=str).encode())
+        dense = [inputs] if isinstance(inputs, np.ndarray) else []
+        for part in (matrix.data, matrix.indices, matrix.indptr, *dense):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+    def _arrays(self) -> Arrays:
+        return self.weights_
+
+    def _set_arrays(self, arrays: Arrays) -> None:
+        scaling = self.feature_scaling_
+        n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
+        n_hidden = self._n_networks() * self.hidden_units
+        shapes = {
+            "hidden1.weight": (n_inputs, n_hidden),
+            "hidden1.bias": (n_hidden,),
+            "hidden2.weight": (self.hidden_units, n_hidden),
+            "hidden2.bias": (n_hidden,),
+            "decoder.weight": (self.n_bits, self.n_features_in_),
+            "decoder.bias": (self.n_features_in_,),
+            **{f"heads.{h}.weight": (self.hidden_units, size) for h, size in self._heads().items()},
+            **{f"heads.{h}.bias": (size,) for h, size in self._heads().items()},
+        }
+        for name, shape in shapes.items():
+            if name not in arrays or arrays[name].shape != shape:
+                came = arrays[name].shape if name in arrays else "nothing"
+                raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
+            if not np.isfinite(arrays[name]).all():
+                raise ModelError(f"weights {name!r} hold values that are not numbers")
+        self.weights_ = arrays
+
+    def _collapse_advice(self) -> str:
+        return (
+            f"Usually the learning rate is too high: try learning_rate={self._lower_rate():g} "
+            f"(was {self.learning_rate:g}); or the fit is too short: it took "
+            f"{self.history_[-1].epoch} epochs"
+        )
+
+    def _check_learned(self, targets: sparse.csr_matrix) -> None:
+        """Worse than calling all words equally likely, where training starts, is a failed fit."""
+        uniform = -targets.sum() / targets.shape[0] * math.log(targets.shape[1])
+        reached = self.history_[-1].reconstruction
+        if reached < 1.1 * uniform - 1:
+            raise TrainingError(
+                f"training diverged: log p(x | s) is {reached:.4g} nats a document, and {uniform:.4g} "
+                f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
+                f"high, try {self._lower_rate():g}"
+            )
+
+    def _lower_rate(self) -> float:
+        return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
+
+    def _check_params(self) -> None:
+        require_torch()  # said before the corpus is read
+        for name in ("hidden_units", "batch_size"):
+            check_integer(name, getattr(self, name), 1, "a positive integer")
+        if self.epochs is not None:
+            check_integer("epochs", self.epochs, 1, "a positive integer or None")
+        check_choice("target", self.target, tuple(TARGET_POWERS))
+        check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
+        if self.input_length is not None:
+            check_number("input_length", self.input_length, above=0)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("dropout", self.dropout, at_least=0, below=1)
+        check_number("kl_ramp", self.kl_ramp, above=0)
+        for name in ("kl_weight", "decoder_noise"):
+            pair = getattr(self, name)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
+            for value in pair:
+                check_number(name, value, at_least=0)

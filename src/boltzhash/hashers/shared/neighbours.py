@@ -1,0 +1,103 @@
+"""The nearest documents of each document, found before there are codes: by features, or by LSA.
+
+Latent semantic analysis: the leading singular directions of tf-idf put documents together that share a
+topic but few words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+
+from boltzhash.hashers.shared.lsa import leading_directions
+from boltzhash.text.tfidf import unit_rows
+
+DIMENSIONS = 64
+CELLS = 4_000_000  # cosines held at a time
+EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
+PROBES = 32  # cells of the approximate index that are looked into
+
+RowNumbers = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+def nearest_documents(matrix: sparse.csr_matrix, k: int, random: RandomState) -> RowNumbers:
+    """Row numbers of the k nearest other documents of each, the nearest first."""
+    return nearest_by_cosine(latent_semantics(matrix, random), k)
+
+
+def nearest_vectors(rows: Vectors, k: int) -> RowNumbers:
+    """The same by the cosine of dense rows."""
+    return nearest_by_cosine(_unit(rows), k)
+
+
+def latent_semantics(matrix: sparse.csr_matrix, random: RandomState) -> Vectors:
+    """Documents as vectors of length 1 in the space of the ``DIMENSIONS`` leading directions."""
+    rows = unit_rows(matrix)
+    n = min(DIMENSIONS, min(rows.shape))
+    vectors = rows @ leading_directions(rows, n, random, centred=False)
+    return _unit(np.asarray(vectors))
+
+
+def _unit(vectors: NDArray[np.floating]) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+
+
+def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
+    """Row numbers of the k vectors (all others, where they are fewer) with the highest cosine.
+
+    Memory grows with the number of vectors, not with its square. Beyond ``EXACT_UP_TO`` vectors, an
+    index that looks into the nearest cells only keeps time from growing with the square as well.
+
+    >>> nearest_by_cosine(np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32), 1)
+    array([[1],
+           [0],
+           [1]])
+    """
+    k = min(k, len(vectors) - 1)
+    if len(vectors) > EXACT_UP_TO:
+        return _from_cells(vectors, k)
+    size = max(1, CELLS // len(vectors))
+    blocks = []
+    for start in range(0, len(vectors), size):
+        cosines = vectors[start : start + size] @ vectors.T
+        itself = np.arange(len(cosines))
+        cosines[itself, start + itself] = -np.inf
+        nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(cosines, nearest, 1), axis=1, kind="stable")
+        blocks.append(np.take_along_axis(nearest, order, 1))
+    return np.concatenate(blocks).astype(np.int64)
+
+
+def _from_cells(vectors: Vectors, k: int) -> RowNumbers:
+    import faiss
+
+    index: Any
+    n_cells = int(4 * np.sqrt(len(vectors)))
+    index = faiss.index_factory(vectors.shape[1], f"IVF{n_cells},Flat", faiss.METRIC_INNER_PRODUCT)
+    sample = np.random.default_rng(0).permutation(len(vectors))[: 64 * n_cells]
+    index.train(vectors[np.sort(sample)])
+    index.add(vectors)
+    index.nprobe = PROBES
+    _, found = index.search(vectors, k + 1)
+    return _without_itself(found.astype(np.int64), k)
+
+
+def _without_itself(found: RowNumbers, k: int) -> RowNumbers:
+    """The first k of each row that are not the row's own number; too few are repeated.
+
+    >>> _without_itself(np.array([[0, 1, 2], [2, 1, 0], [1, -1, -1]]), 2)
+    array([[1, 2],
+           [2, 0],
+           [1, 1]])
+    """
+    itself = np.arange(len(found))[:, None]
+    order = np.argsort((found == itself) | (found < 0), axis=1, kind="stable")[:, :k]
+    chosen = np.take_along_axis(found, order, 1)
+    usable = (chosen != itself) & (chosen >= 0)
+    return np.where(usable, chosen, np.where(usable[:, :1], chosen[:, :1], itself))

@@ -1,0 +1,1 @@
+"""Folders that are written whole or not at all: models, codes, checkpoints."""

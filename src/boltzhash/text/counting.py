@@ -1,0 +1,142 @@
+"""Texts → word counts: compiled where a compiler was there at install time, plain Python otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.text.tokens import character_classes, fold, tokenize
+
+try:
+    from boltzhash.text import _tokens
+except ImportError:  # no compiler: PythonCounter does it all
+    _tokens = None  # type: ignore[assignment]
+
+BLOCK = 1024
+
+
+class Counts(NamedTuple):
+    """Rows of a sparse matrix: how often which word, and where in the two each document ends."""
+
+    values: NDArray[np.float64]
+    numbers: NDArray[np.int32]
+    ends: NDArray[np.int64]
+
+
+class Counter(Protocol):
+    """Counts words that have numbers; with ``grow`` a new word gets the next one."""
+
+    def words(self) -> list[str]: ...
+    def count(self, texts: list[str], *, grow: bool) -> Counts: ...
+
+
+def make_counter(words: Iterable[str], pattern: re.Pattern[str] | None) -> Counter:
+    """The fastest counter there is for a rule of tokens; word i has the number i."""
+    if _tokens is None or pattern is not None:
+        return PythonCounter(words, pattern)
+    return CompiledCounter(words)
+
+
+class CompiledCounter:
+    """The counter in C, for the tokens of :func:`tokenize`; works without Python's lock.
+
+    Texts that are not ASCII are normalised by Python first, then cut and counted in C as well.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._vocabulary = _tokens.Vocabulary(list(words))
+
+    def words(self) -> list[str]:
+        return self._vocabulary.words()
+
+    def count(self, texts: list[str], *, grow: bool) -> Counts:
+        folded = [text if text.isascii() else fold(text) for text in texts]
+        classes = None if all(map(str.isascii, folded)) else character_classes()
+        values, numbers, ends = self._vocabulary.count(folded, classes, grow)
+        return Counts(
+            np.frombuffer(values, dtype=np.float64),
+            np.frombuffer(numbers, dtype=np.int32),
+            np.frombuffer(ends, dtype=np.int64),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_counter, (self.words(), None)  # where it arrives there may be no compiled one
+
+
+class PythonCounter:
+    """The plain twin of :class:`CompiledCounter`, and the one for a token pattern of one's own."""
+
+    def __init__(self, words: Iterable[str], pattern: re.Pattern[str] | None) -> None:
+        self._numbers = {word: number for number, word in enumerate(words)}
+        self._pattern = pattern
+
+    def words(self) -> list[str]:
+        return list(self._numbers)
+
+    def count(self, texts: list[str], *, grow: bool) -> Counts:
+        known = self._numbers
+        values, numbers, ends = array("d"), array("i"), array("q", [0])
+        for text in texts:
+            counts: dict[int, int] = {}
+            for token in tokenize(text, self._pattern):
+                number = known.setdefault(token, len(known)) if grow else known.get(token)
+                if number is not None:
+                    counts[number] = counts.get(number, 0) + 1
+            for number in sorted(counts):
+                numbers.append(number)
+                values.append(counts[number])
+            ends.append(len(numbers))
+        return Counts(np.array(values), np.array(numbers, dtype=np.int32), np.array(ends))
+
+
+def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -> Counts:
+    """Word counts, a row a document; texts may be a generator.
+
+    >>> count_words(["A bus, a BUS", "pear"], make_counter(["apple", "bus"], None)).ends
+    array([0, 1, 1])
+    """
+    return joined([counter.count(block, grow=grow) for block in blocks_of(texts)])
+
+
+def joined(blocks: list[Counts]) -> Counts:
+    """The documents of all blocks, one after the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ends = [np.zeros(1, dtype=np.int64)]
+    for block in blocks:
+        ends.append(ends[-1][-1] + block.ends[1:])
+    return Counts(
+        np.concatenate([block.values for block in blocks] or [np.empty(0)]),
+        np.concatenate([block.numbers for block in blocks] or [np.empty(0, dtype=np.int32)]),
+        np.concatenate(ends),
+    )
+
+
+def check_texts(texts: list[str], first: int = 0) -> list[str]:
+    """Return ``texts`` if they are strings; ``first`` is the number of the first of them.
+
+    >>> check_texts(["a", None], first=10)
+    Traceback (most recent call last):
+    ...
+    ValueError: document 11 must be a string, got NoneType
+    """
+    for number, text in enumerate(texts, start=first):
+        if not isinstance(text, str):
+            raise ValueError(f"document {number} must be a string, got {type(text).__name__}")
+    return texts
+
+
+def blocks_of(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts a block at a time, checked to be texts."""
+    remaining = iter(texts)
+    for start in itertools.count(step=BLOCK):
+        block = check_texts(list(itertools.islice(remaining, BLOCK)), start)
+        if not block:
+            return
+        yield block

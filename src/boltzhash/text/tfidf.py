@@ -1,0 +1,194 @@
+"""Documents → sparse tf-idf: tokens, vocabulary, weighting, unseen words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from boltzhash.arguments import check_integer, check_number
+from boltzhash.text.counting import Counts, count_words, make_counter
+from boltzhash.text.sampling import Room, take_sample
+from boltzhash.text.stopwords import stop_words_of
+from boltzhash.text.tokens import compile_pattern, tokenize
+
+logger = logging.getLogger("boltzhash")
+
+
+class TfIdf:
+    """Texts → rows of tf · idf, each of length 1 (0 where no word is known).
+
+    idf(w) = ln((1 + n) / (1 + df(w))) + 1. The vocabulary is the ``max_words`` words that
+    occur in most documents, ties in alphabetical order, after stop words and the words in more than
+    ``max_df`` of the documents are out.
+
+    Parameters
+    ----------
+    language : str or None, default="english"
+        Whose stop words to leave out; None for none (``max_df`` then does that work).
+    stop_words : iterable of str or None, default=None
+        A list of one's own, instead of the language's.
+    token_pattern : str or None, default=None
+        A regular expression whose matches in the lower-cased text are the tokens; None for
+        :func:`tokenize`'s rule.
+    max_words : int, default=10_000
+    min_df : int, default=1
+        Number of documents that a word must stand in.
+    max_df : float, default=0.5
+        Share of the documents above which a word tells nothing.
+
+    Attributes
+    ----------
+    words_ : list of str
+        Column → word.
+    idf_ : float64 array
+
+    Examples
+    --------
+    >>> tfidf = TfIdf()
+    >>> tfidf.fit_transform(["a red apple", "a green apple", "a train", "the bus"]).shape
+    (4, 5)
+    >>> tfidf.words_
+    ['apple', 'bus', 'green', 'red', 'train']
+    """
+
+    words_: list[str]
+    idf_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        *,
+        language: str | None = "english",
+        stop_words: Iterable[str] | None = None,
+        token_pattern: str | None = None,
+        max_words: int = 10_000,
+        min_df: int = 1,
+        max_df: float = 0.5,
+    ) -> None:
+        check_integer("max_words", max_words, 1, "a positive integer")
+        check_integer("min_df", min_df, 1, "a positive integer")
+        check_number("max_df", max_df, above=0, at_most=1)
+        if isinstance(stop_words, str):
+            raise ValueError(
+                f"stop_words must be a list of words or None, got the string {stop_words!r}; "
+                "language= chooses a ready list"
+            )
+        self.max_words = max_words
+        self.min_df = min_df
+        self.max_df = max_df
+        self._stop_words = _stop_words(language, stop_words)
+        self._pattern = compile_pattern(token_pattern)
+
+    @classmethod
+    def from_vocabulary(
+        cls, words: list[str], idf: NDArray[np.float64], token_pattern: str | None
+    ) -> TfIdf:
+        """A fitted one, from what a model stores."""
+        tfidf = cls(language=None, token_pattern=token_pattern)
+        tfidf._set_vocabulary(words, idf)
+        return tfidf
+
+    def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
+        """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
+        counter = make_counter([], self._pattern)
+        counted = count_words(texts, counter, grow=True)
+        words = counter.words()
+        frequency = np.bincount(counted.numbers, minlength=len(words))
+        columns = self._learn_vocabulary(words, frequency, len(counted.ends) - 1)
+        return self._weigh(_matrix(counted, len(words))[:, columns])
+
+    def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
+        """Learn the vocabulary from all documents, and weigh those that there is room for."""
+        sample = take_sample(texts, self._pattern, room, seed)
+        columns = self._learn_vocabulary(sample.words, sample.frequency, sample.n_documents)
+        kept = _matrix(sample.counts, len(sample.words))[:, columns]
+        if kept.shape[0] < sample.n_documents:
+            logger.info(
+                "learning from %d of %d documents, which is what max_memory has room for; words "
+                "and their weights come from all",
+                kept.shape[0],
+                sample.n_documents,
+            )
+        return self._weigh(kept)
+
+    def _learn_vocabulary(
+        self, words: list[str], frequency: NDArray[np.int64], n_documents: int
+    ) -> NDArray[np.int64]:
+        """Choose words and weigh them by the documents they occur in; returns their numbers."""
+        if n_documents == 0:
+            raise ValueError("the corpus is empty: at least 2 documents are needed")
+        usable = np.array(
+            [
+                self.min_df <= df <= max(self.max_df * n_documents, 1)
+                and word not in self._stop_words
+                for word, df in zip(words, frequency, strict=True)
+            ],
+            dtype=bool,
+        )
+        everywhere = frequency == n_documents
+        if not usable.any() and everywhere.any() and everywhere.all() and n_documents > 1:
+            raise ValueError(
+                f"all {n_documents} documents are the same, or have the same words: "
+                "at least 2 different ones are needed to fit"
+            )
+        if not usable.any():
+            raise ValueError(
+                f"no word is left for the vocabulary: of {len(words)} different words in "
+                f"{n_documents} documents, all are stop words or stand in more than max_df="
+                f"{self.max_df} of them or in fewer than min_df={self.min_df}"
+            )
+        ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
+        columns = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
+        idf = np.log((1 + n_documents) / (1 + frequency[columns])) + 1
+        self._set_vocabulary([words[j] for j in columns], idf)
+        return columns
+
+    def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
+        """Weigh documents; words not in the vocabulary do not count."""
+        return self._weigh(_matrix(count_words(texts, self._counter), len(self.words_)))
+
+    def _set_vocabulary(self, words: list[str], idf: NDArray[np.float64]) -> None:
+        self.words_ = words
+        self.idf_ = np.asarray(idf, dtype=np.float64)
+        self._counter = make_counter(words, self._pattern)
+
+    def _weigh(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
+        counts.sort_indices()
+        counts.data *= self.idf_[counts.indices]
+        return unit_rows(counts)
+
+
+def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> frozenset[str]:
+    if stop_words is not None:
+        stop_words = list(stop_words)
+        if not all(isinstance(word, str) for word in stop_words):
+            raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
+        return frozenset(token for word in stop_words for token in tokenize(word))
+    return stop_words_of(language) if language is not None else frozenset()
+
+
+def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Scale every row to length 1; rows of zeros stay.
+
+    >>> unit_rows(sparse.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray()
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    n_values = np.diff(matrix.indptr)
+    filled = n_values > 0
+    sums = np.add.reduceat(np.square(matrix.data), matrix.indptr[:-1][filled])
+    lengths = np.sqrt(sums)
+    lengths[lengths == 0] = 1
+    scaled = matrix.copy()
+    scaled.data /= np.repeat(lengths, n_values[filled])
+    return scaled
+
+
+def _matrix(counts: Counts, n_words: int) -> sparse.csr_matrix:
+    shape = (len(counts.ends) - 1, n_words)
+    matrix = sparse.csr_matrix((counts.values, counts.numbers, counts.ends), shape=shape)
+    matrix.has_canonical_format = True  # each word of a document once, in order
+    return matrix

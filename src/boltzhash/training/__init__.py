@@ -1,0 +1,1 @@
+"""Everything that imports torch: how a network learns."""

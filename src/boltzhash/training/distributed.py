@@ -1,0 +1,151 @@
+"""Fitting by several processes or GPUs: each takes its share of every minibatch, gradients are summed.
+
+torch's own data parallelism, started with torchrun::
+
+    # fit.py: torchrun --nproc-per-node 2 fit.py
+    with joined() as rank:
+        hasher = CorrSH(n_bits=64).fit(texts)      # every process is given all texts
+        if rank == 0:
+            hasher.save("model")
+
+All processes end with the same weights. A step sees the same documents as it would with one process and
+follows the gradient of the same loss; terms that compare the documents of a minibatch with each other
+fetch those of the other processes. What differs is what is drawn at random within a step: each process
+draws for its own documents.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, Share, Terms, take_batch
+
+
+@contextmanager
+def joined(backend: str = "gloo") -> Iterator[int]:
+    """Take part in the group that torchrun started; yields this process' number.
+
+    Without torchrun there is one process, and nothing is different. ``backend`` is "nccl" for GPUs.
+    """
+    if "WORLD_SIZE" not in os.environ:
+        yield 0
+        return
+    # Its functions keep, as a default argument, the group there is when it is first imported, which
+    # torch.optim does in the midst of a fit. The group would then outlive its end, and its threads abort
+    # the process when they let go of a tensor while Python shuts down.
+    import torch.distributed.nn  # noqa: F401
+
+    dist.init_process_group(backend)
+    try:
+        yield dist.get_rank()
+    finally:
+        dist.destroy_process_group()
+
+
+class DistributedSteps:
+    """Runs epochs of ``step`` together with the other processes of the group."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        step: Callable[[Batch], Terms],
+        documents: Documents,
+        batch_size: int,
+        device: torch.device,
+    ) -> None:
+        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self._parameters = [p for p in model.parameters() if p.requires_grad]
+        self._step = step
+        self._documents = documents
+        self._batch_size = batch_size
+        self._device = device
+        self._rank, self._n_ranks = dist.get_rank(), dist.get_world_size()
+        for name, number in (("batch_size", batch_size), ("documents", documents.inputs.shape[0])):
+            if number < self._n_ranks:
+                raise ValueError(
+                    f"{name} must be at least as many as the {self._n_ranks} processes, got {number}"
+                )
+
+    def epoch(
+        self, plan: Plan, rates: list[float], progress: float, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        n = len(plan.order)
+        mine = []
+        generator = torch.Generator(self._device).manual_seed((seed + self._rank) % 2**63)
+        so_far = torch.tensor(progress, device=self._device)
+        sums = torch.zeros(2, device=self._device)
+        bits = []
+        for rate, places in zip(rates, self._batches_of_places(n), strict=True):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            self.optimizer.zero_grad(set_to_none=True)
+            here = self._shares(places)[self._rank]
+            if len(here):
+                batch = take_batch(self._documents, plan, plan.order[here], so_far, generator)
+                share = self._share(places)
+                terms = self._step(batch._replace(share=share))
+                of_whole = 1.0 if share is None else share.of_whole
+                (of_whole * terms.loss).backward()  # type: ignore[no-untyped-call]
+                sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(here)
+                bits.append(terms.bits)
+                mine.append(here)
+            self._sum_gradients()
+            self.optimizer.step()
+        dist.all_reduce(sums)
+        return sums, self._all_bits(bits, mine, n)
+
+    def _batches_of_places(self, n: int) -> list[RowNumbers]:
+        """Places in the order of the epoch, a minibatch each."""
+        return np.split(np.arange(n), range(self._batch_size, n, self._batch_size))
+
+    def _shares(self, places: RowNumbers) -> list[RowNumbers]:
+        """What of a minibatch each process takes: every n-th, so that shares hardly differ.
+
+        The last one may have fewer documents than there are processes. The first takes it alone, since
+        a process without documents could not take part where they are compared with each other.
+        """
+        if len(places) < self._n_ranks:
+            return [places, *([places[:0]] * (self._n_ranks - 1))]
+        return [places[rank :: self._n_ranks] for rank in range(self._n_ranks)]
+
+    def _share(self, places: RowNumbers) -> Share | None:
+        sizes = [len(some) for some in self._shares(places)]
+        if sizes[self._rank] == len(places):
+            return None
+
+        def gathered(mine: Tensor) -> Tensor:
+            even = mine.new_zeros(max(sizes), *mine.shape[1:])  # all must send as much
+            even[: len(mine)] = mine.detach()
+            everyone = [torch.empty_like(even) for _ in sizes]
+            dist.all_gather(everyone, even)
+            everyone[self._rank] = mine
+            return torch.cat([some[:size] for some, size in zip(everyone, sizes, strict=True)])
+
+        return Share(sizes[self._rank] / len(places), gathered)
+
+    def _sum_gradients(self) -> None:
+        """In one message."""
+        gradients = [
+            p.grad if p.grad is not None else torch.zeros_like(p) for p in self._parameters
+        ]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        start = 0
+        for parameter in self._parameters:
+            part = flat[start : start + parameter.numel()]
+            parameter.grad = part.view_as(parameter)
+            start += parameter.numel()
+
+    def _all_bits(self, mine: list[Tensor], places: list[RowNumbers], n: int) -> Tensor:
+        bits = torch.cat(mine)
+        everyone = torch.zeros(n, bits.shape[1], dtype=torch.uint8, device=self._device)
+        everyone[torch.from_numpy(np.concatenate(places)).to(self._device)] = bits.to(torch.uint8)
+        dist.all_reduce(everyone)
+        return everyone.bool()

@@ -1,0 +1,151 @@
+"""The kernels as functions that autograd knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from boltzhash.training.fused import THREADS, constant, kernel, launch
+
+
+class DroppedRelu(torch.autograd.Function):
+    """relu(x), then dropout by the uniform numbers u: ``apply(x, u, rate)``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, u: Tensor, rate: float) -> Tensor:
+        x, u = x.contiguous(), u.contiguous()
+        out = torch.empty_like(x)
+        ctx.rate = constant(rate, x.device)
+        launch("dropped_relu", x.numel(), x, u, ctx.rate, out, x.numel())
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (out,) = ctx.saved_tensors
+        by_x, n = torch.empty_like(out), out.numel()
+        launch("dropped_relu_backward", n, out, gradient.contiguous(), ctx.rate, by_x, n)
+        return by_x, None, None
+
+
+class LowRankDraws(torch.autograd.Function):
+    """μ + D^½ ε₁ + U ε₂ (eq. 26): ``apply(location, deviation, factor, epsilon)``.
+
+    ``epsilon`` has shape (documents, draws, bits + rank), what comes out (draws, documents, bits).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, location: Tensor, deviation: Tensor, factor: Tensor, epsilon: Tensor
+    ) -> Tensor:
+        n_documents, bits, rank = factor.shape
+        n_draws = epsilon.shape[1]
+        draws = epsilon.new_empty(n_draws, n_documents, bits)
+        ctx.shape = (n_documents, n_draws, bits, rank)
+        parts = (location, location.stride(0), deviation.contiguous(), factor.contiguous())
+        launch("low_rank_draws", draws.numel(), *parts, epsilon, draws, *ctx.shape)
+        ctx.save_for_backward(epsilon)
+        return draws
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        (epsilon,) = ctx.saved_tensors
+        n_documents, _, bits, rank = ctx.shape
+        by_location, by_deviation = epsilon.new_empty(2, n_documents, bits)
+        by_factor = epsilon.new_empty(n_documents, bits, rank)
+        results = (by_location, by_deviation, by_factor)
+        n_threads = n_documents * bits * (rank + 2)
+        name = "low_rank_draws_backward"
+        launch(name, n_threads, gradient.contiguous(), epsilon, *results, *ctx.shape)
+        return by_location, by_deviation, by_factor, None
+
+
+class MixtureLogProb(torch.autograd.Function):
+    """log h_k(s) (eq. 21): ``apply(logits, s)`` of shapes (k, documents, bits), (documents, bits)."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, s: Tensor) -> Tensor:
+        logits, s = logits.contiguous(), s.contiguous()
+        n_components, n_documents, _ = ctx.shape = logits.shape
+        value, shares = logits.new_empty(n_documents), logits.new_empty(logits.shape[:2])
+        kernel("mixture_log_prob")(
+            grid=(n_documents, 1, 1),
+            block=(32 * min(n_components, 16), 1, 1),
+            args=[logits, s, value, shares, *logits.shape],
+            shared_mem=4 * n_components,
+        )
+        ctx.save_for_backward(logits, s, shares)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        logits, s, shares = ctx.saved_tensors
+        by_logits, by_s = torch.empty_like(logits), torch.empty_like(s)
+        given = (logits, s, shares, gradient, gradient.stride(0))
+        name = "mixture_log_prob_backward"
+        launch(name, s.numel(), *given, by_logits, by_s, *ctx.shape)
+        return by_logits, by_s
+
+
+class WordLogLikelihood(torch.autograd.Function):
+    """Σ_w t_w log softmax(logits)_w (eq. 2): ``apply(logits, targets)``, differentiable in the first."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
+        logits, targets = logits.contiguous(), targets.contiguous()
+        value, log_normalizers, totals = (logits.new_empty(len(logits)) for _ in range(3))
+        kernel("word_log_likelihood")(
+            grid=(len(logits), 1, 1),
+            block=(1024, 1, 1),
+            args=[logits, targets, value, log_normalizers, totals, logits.shape[1]],
+        )
+        ctx.save_for_backward(logits, targets, log_normalizers, totals)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        logits, targets, log_normalizers, totals = ctx.saved_tensors
+        n_documents, n_words = logits.shape
+        by_logits = torch.empty_like(logits)
+        given = (logits, targets, log_normalizers, totals, gradient, gradient.stride(0))
+        kernel("word_log_likelihood_backward")(
+            grid=(-(-n_words // THREADS), n_documents, 1),
+            block=(THREADS, 1, 1),
+            args=[*given, by_logits, n_words],
+        )
+        return by_logits, None
+
+
+class SplitProduct(torch.autograd.Function):
+    """x W for few rows x and many columns: ``apply(x, weight)``, differentiable in W.
+
+    One block of a GPU otherwise sums all columns of its part of the result, and most of it is idle.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        # Tensor cores read 8 numbers at a time. What is left over by some number of parts is the least.
+        parts = min(range(10, 17), key=lambda parts: x.shape[1] % (8 * parts))
+        width = x.shape[1] // parts // 8 * 8
+        split = parts * width
+        if split == 0:
+            return x @ weight
+        left = x[:, :split].view(len(x), parts, width).transpose(0, 1)
+        sums = torch.bmm(left, weight[:split].view(parts, width, -1))
+        if split == x.shape[1]:
+            return sums.sum(0)
+        return torch.addmm(sums.sum(0), x[:, split:], weight[split:])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        (x,) = ctx.saved_tensors
+        return None, x.T @ gradient

@@ -1,0 +1,265 @@
+"""One plain minibatch loop: batches, Adam, a record an epoch, checkpoints to go on from."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from boltzhash.codes import bit_balance, distinct, pack
+from boltzhash.errors import TrainingError
+from boltzhash.storage.folders import read_checkpoint, write_checkpoint
+from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
+
+SECONDS_BETWEEN_CHECKPOINTS = 10.0
+
+logger = logging.getLogger("boltzhash")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train.
+
+    ``decay`` is "steps" (× .96 every 10,000 steps, as published) or "cosine" (up over the first
+    epoch, then down to 0 along half a cosine).
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    decay: str
+
+    def rate(self, step: int, steps_per_epoch: int) -> float:
+        """The learning rate of a step.
+
+        >>> Schedule(10, 100, 1e-3, "steps").rate(20_000, steps_per_epoch=100)
+        0.0009216
+        >>> Schedule(10, 100, 1e-3, "cosine").rate(550, steps_per_epoch=100)
+        0.0005
+        """
+        if self.decay == "steps":
+            return self.learning_rate * 0.96 ** (step // 10_000)
+        if step < steps_per_epoch:
+            return self.learning_rate * (step + 1) / steps_per_epoch
+        done = (step - steps_per_epoch) / (max(1, self.epochs - 1) * steps_per_epoch)
+        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """The terms of one epoch, in nats a document, and what its codes looked like while training."""
+
+    epoch: int
+    reconstruction: float
+    kl: float
+    distinct_codes: int
+    bit_balance: float
+
+
+def generator_for(seed: int, stream: int, device: torch.device | str = "cpu") -> torch.Generator:
+    """The generator of one stream (0: initial weights, e + 1: epoch e).
+
+    A stream of its own for each epoch makes resuming exact: there is no generator state to store.
+    """
+    return torch.Generator(device).manual_seed(stream_seed(seed, stream))
+
+
+def stream_seed(seed: int, stream: int) -> int:
+    """What seeds the generator of a stream."""
+    return int(np.random.SeedSequence([seed, stream]).generate_state(1, np.uint64)[0])
+
+
+def choose_device(device: str) -> torch.device:
+    """``"auto"`` is a GPU when there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f'device must be "auto" or a torch device, got {device!r}') from error
+
+
+def train(
+    model: nn.Module,
+    step: Callable[[Batch], Terms],
+    documents: Documents,
+    schedule: Schedule,
+    *,
+    seed: int,
+    device: torch.device,
+    verbose: bool = False,
+    checkpoint: Path | None = None,
+    fingerprint: str = "",
+    on_epoch: Callable[[EpochRecord], None],
+    on_resume: Callable[[list[EpochRecord]], None] = lambda records: None,
+) -> None:
+    """Minimise ``step(batch).loss`` over the model's parameters with Adam.
+
+    ``on_epoch`` gets the record of every epoch that is trained, ``on_resume`` those of the epochs
+    that an interrupted run had finished.
+    With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
+    ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
+    """
+    try:
+        model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
+    steps = _steps(model, step, documents, schedule.batch_size, device)
+    history: list[EpochRecord] = []
+    if checkpoint is not None:
+        history = _resume(checkpoint, fingerprint, model, steps.optimizer)
+    on_resume(list(history))
+    saved_at = time.monotonic()
+    with tqdm(
+        total=schedule.epochs,
+        initial=len(history),
+        desc="fitting",
+        unit="epoch",
+        disable=None if verbose else True,
+    ) as bar:
+        for epoch in range(len(history), schedule.epochs):
+            record = _epoch(steps, documents, schedule, seed, epoch)
+            history.append(record)
+            bar.update()
+            bar.set_postfix(nats=f"{-record.reconstruction:.1f}", codes=record.distinct_codes)
+            on_epoch(record)
+            due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
+            last = epoch + 1 == schedule.epochs
+            if checkpoint is not None and (due or (last and checkpoint.exists())):
+                _save(checkpoint, fingerprint, model, steps.optimizer, history)
+                saved_at = time.monotonic()
+
+
+def _steps(
+    model: nn.Module,
+    step: Callable[[Batch], Terms],
+    documents: Documents,
+    batch_size: int,
+    device: torch.device,
+) -> Steps:
+    """How steps are taken on this device."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        from boltzhash.training.distributed import DistributedSteps
+
+        return DistributedSteps(model, step, documents, batch_size, device)
+    if device.type == "cuda":
+        from boltzhash.training.replay import ReplayedSteps
+
+        return ReplayedSteps(model, step, documents, batch_size, device)
+    return PlainSteps(model, step, documents, batch_size, device)
+
+
+def _epoch(
+    steps: Steps, documents: Documents, schedule: Schedule, seed: int, epoch: int
+) -> EpochRecord:
+    plan = documents.draw(np.random.default_rng([seed, epoch + 1]))
+    n = len(plan.order)
+    n_steps = math.ceil(n / schedule.batch_size)
+    rates = [schedule.rate(epoch * n_steps + number, n_steps) for number in range(n_steps)]
+    sums, bits = steps.epoch(plan, rates, epoch / schedule.epochs, stream_seed(seed, epoch + 1))
+    reconstruction, kl = (sums / n).tolist()
+    if not math.isfinite(reconstruction) or not math.isfinite(kl):
+        raise TrainingError(
+            f"training diverged in epoch {epoch + 1} (reconstruction {reconstruction}, KL {kl}): "
+            f"learning_rate={schedule.learning_rate} is too high for this corpus, try "
+            f"{schedule.learning_rate / 10:g}"
+        )
+    seen = bits.cpu().numpy()
+    return EpochRecord(epoch + 1, reconstruction, kl, distinct(pack(seen)), bit_balance(seen))
+
+
+class Steps(Protocol):
+    """Runs epochs: sums of reconstruction and KL over the documents, and the bits of each."""
+
+    optimizer: torch.optim.Adam
+
+    def epoch(
+        self, plan: Plan, rates: list[float], progress: float, seed: int
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+class PlainSteps:
+    """One step after the other, as Python says; sparse on a CPU."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        step: Callable[[Batch], Terms],
+        documents: Documents,
+        batch_size: int,
+        device: torch.device,
+    ) -> None:
+        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self._step = step
+        self._documents = documents
+        self._batch_size = batch_size
+        self._device = device
+
+    def epoch(
+        self, plan: Plan, rates: list[float], progress: float, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        generator = torch.Generator(self._device).manual_seed(seed)
+        so_far = torch.tensor(progress, device=self._device)
+        sums = torch.zeros(2, device=self._device)
+        bits = []
+        for rate, rows in zip(rates, plan.batches(self._batch_size), strict=True):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            batch = take_batch(self._documents, plan, rows, so_far, generator)
+            terms = self._step(batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            self.optimizer.step()
+            sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
+            bits.append(terms.bits)
+        return sums, torch.cat(bits)
+
+
+def _resume(
+    folder: Path, fingerprint: str, model: nn.Module, optimizer: torch.optim.Adam
+) -> list[EpochRecord]:
+    """Load what an interrupted run with the same settings and data left, if anything."""
+    stored = read_checkpoint(folder, fingerprint)
+    if stored is None:
+        if folder.exists():
+            logger.info("%s is of another fit (other settings or data): starting anew", folder)
+        return []
+    arrays, records = stored
+    logger.info("going on from epoch %d, kept in %s", len(records), folder)
+    state = {}
+    with torch.no_grad():
+        for number, (name, parameter) in enumerate(model.named_parameters()):
+            parameter.copy_(torch.from_numpy(arrays[name]))
+            state[number] = {
+                key: torch.from_numpy(arrays[f"adam.{key}.{name}"])
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    return [EpochRecord(**record) for record in records]
+
+
+def _save(
+    folder: Path,
+    fingerprint: str,
+    model: nn.Module,
+    optimizer: torch.optim.Adam,
+    history: list[EpochRecord],
+) -> None:
+    arrays = {}
+    for name, parameter in model.named_parameters():
+        arrays[name] = parameter.detach().cpu().numpy()
+        for key, value in optimizer.state[parameter].items():
+            arrays[f"adam.{key}.{name}"] = value.detach().cpu().numpy()
+    try:
+        write_checkpoint(folder, fingerprint, arrays, [asdict(record) for record in history])
+    except OSError as error:  # a full disk should not end a fit that needs none to go on
+        logger.warning("no checkpoint could be written: %s", error)

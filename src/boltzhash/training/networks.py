@@ -1,0 +1,227 @@
+"""The inference network on sparse tf-idf rows, and the linear word decoder."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from boltzhash.training import fused
+from boltzhash.training.derivatives import SparseProduct
+
+PARTS = ("weight", "bias")
+
+
+class SparseRows(NamedTuple):
+    """A batch of sparse rows: row i holds values[offsets[i]:offsets[i+1]] at those indices."""
+
+    indices: Tensor
+    values: Tensor
+    offsets: Tensor
+
+    @property
+    def n_rows(self) -> int:
+        return self.offsets.shape[0] - 1
+
+    def row_numbers(self) -> Tensor:
+        """The row of each value."""
+        rows = torch.arange(self.n_rows, device=self.offsets.device)
+        return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
+
+    def dense(self, n_columns: int) -> Tensor:
+        """The rows as a matrix; a column may stand only once in a row."""
+        matrix = self.values.new_zeros(self.n_rows, n_columns)
+        matrix[self.row_numbers(), self.indices] = self.values
+        return matrix
+
+
+Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is small and faster so
+
+
+def stacked(above: Rows, below: Rows) -> Rows:
+    """Both, one under the other."""
+    if isinstance(above, Tensor) and isinstance(below, Tensor):
+        return torch.cat([above, below])
+    assert isinstance(above, SparseRows)
+    assert isinstance(below, SparseRows)
+    return SparseRows(
+        torch.cat([above.indices, below.indices]),
+        torch.cat([above.values, below.values]),
+        torch.cat([above.offsets, above.offsets[-1] + below.offsets[1:]]),
+    )
+
+
+def row_sums(rows: Rows) -> Tensor:
+    """The sum of each row."""
+    if isinstance(rows, Tensor):
+        return rows.sum(-1)
+    zeros = rows.values.new_zeros(rows.n_rows)
+    return zeros.index_add(0, rows.row_numbers(), rows.values)
+
+
+def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """relu(x), then inverted dropout with a generator of its own: torch's draws from the global one."""
+    if rate == 0:
+        return x.relu()
+    u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
+    if fused.fits(x):
+        from boltzhash.training.fused.functions import DroppedRelu
+
+        dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
+        return dropped
+    return x.relu() * u.ge_(rate).div_(1 - rate)
+
+
+def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+
+
+class Linear(nn.Module):
+    """x @ weight + bias, initialised as torch's Linear is, from a generator of its own."""
+
+    def __init__(self, n_inputs: int, n_outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(n_inputs)
+        self.weight = _uniform((n_inputs, n_outputs), bound, generator)
+        self.bias = _uniform((n_outputs,), bound, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+class SparseLinear(Linear):
+    """The first layer: of sparse rows it reads only the weights of the words that occur."""
+
+    def forward(self, x: Rows) -> Tensor:
+        if isinstance(x, Tensor):
+            if not fused.fits(x):
+                return super().forward(x)
+            from boltzhash.training.fused.functions import SplitProduct
+
+            product: Tensor = SplitProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
+            return product + self.bias
+        product = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
+        return product + self.bias
+
+
+class ParallelLinear(Linear):
+    """Layers side by side, one of each network: each reads and gives its own part of the numbers.
+
+    ``weight`` has the rows of one of them and the columns of all.
+    """
+
+    def __init__(
+        self, n_inputs: int, n_outputs: int, n_networks: int, generator: torch.Generator
+    ) -> None:
+        super().__init__(n_inputs, n_outputs * n_networks, generator)
+        self.n_networks = n_networks
+
+    def forward(self, x: Tensor) -> Tensor:
+        return parallel_linear(x, self.weight, self.bias)
+
+
+def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x @ weight + bias, of each part of x and of the columns by itself.
+
+    >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
+    >>> parallel_linear(x, weight, torch.zeros(2))
+    tensor([[ 3., 10.]])
+    """
+    n = x.shape[1] // weight.shape[0]
+    if n == 1:
+        return torch.addmm(bias, x, weight)
+    rows = x.view(len(x), n, -1).transpose(0, 1)
+    columns = weight.view(len(weight), n, -1).transpose(0, 1)
+    results = torch.baddbmm(bias.view(n, 1, -1), rows, columns)
+    return results.transpose(0, 1).flatten(1)
+
+
+class Heads(ParallelLinear):
+    """Several linear outputs of one layer, computed as one product: a GPU then launches a third."""
+
+    def __init__(
+        self, n_inputs: int, sizes: dict[str, int], n_networks: int, generator: torch.Generator
+    ) -> None:
+        self.sizes = {name: size // n_networks for name, size in sizes.items()}
+        super().__init__(n_inputs, sum(self.sizes.values()), n_networks, generator)
+
+    def named(self, joined: Tensor) -> dict[str, Tensor]:
+        """What belongs to each head, of outputs, weights or biases; those of all networks together."""
+        by_network = joined.view(*joined.shape[:-1], self.n_networks, -1)
+        parts = by_network.split_with_sizes(list(self.sizes.values()), dim=-1)
+        return {name: part.flatten(-2) for name, part in zip(self.sizes, parts, strict=True)}
+
+
+class InferenceNetwork(nn.Module):
+    """Two ReLU layers with dropout, then one linear head for each parameter of the posterior.
+
+    ``n_networks`` of them side by side give an equal part of every head each.
+    """
+
+    def __init__(
+        self,
+        n_words: int,
+        n_hidden: int,
+        heads: dict[str, int],
+        dropout_rate: float,
+        generator: torch.Generator,
+        n_networks: int = 1,
+    ) -> None:
+        super().__init__()
+        self.dropout_rate = dropout_rate
+        self.hidden1 = SparseLinear(n_words, n_networks * n_hidden, generator)
+        self.hidden2 = ParallelLinear(n_hidden, n_hidden, n_networks, generator)
+        self.heads = Heads(n_hidden, heads, n_networks, generator)
+
+    def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
+        return self.heads.named(self.heads(self._hidden(x, generator)))
+
+    def with_neighbour(
+        self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """All heads of x and one of a neighbour of each row: the layers below see both at once."""
+        h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
+        weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
+        return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
+
+    def _hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
+        h = dropped_relu(self.hidden1(x), self.dropout_rate, generator)
+        return dropped_relu(self.hidden2(h), self.dropout_rate, generator)
+
+    def arrays(self) -> dict[str, Tensor]:
+        """The weights by name, those of each head by themselves."""
+        layers = {"hidden1": self.hidden1, "hidden2": self.hidden2}
+        named = {
+            f"{n}.{part}": getattr(layer, part) for n, layer in layers.items() for part in PARTS
+        }
+        for part in PARTS:
+            for name, of_head in self.heads.named(getattr(self.heads, part)).items():
+                named[f"heads.{name}.{part}"] = of_head
+        return named
+
+
+class Autoencoder(nn.Module):
+    """All that is trained together: the network, the decoder and, where they learn, other parts."""
+
+    def __init__(
+        self, encoder: InferenceNetwork, decoder: WordDecoder, parts: dict[str, Any]
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.parts = parts
+        self.learned = nn.ModuleDict({k: v for k, v in parts.items() if isinstance(v, nn.Module)})
+
+
+class WordDecoder(Linear):
+    """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear so that distances keep."""
+
+    def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
+        """Set b so that a code of zeros says each word as often as the corpus does."""
+        share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(np.log(share)))

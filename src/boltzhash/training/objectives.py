@@ -1,0 +1,118 @@
+"""The terms of the training objective, each a pure function named after what it is.
+
+All are per document, in nats, and to be maximised unless they are called a divergence.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from boltzhash.training import fused
+from boltzhash.training.derivatives import DecodedLogLikelihood, Words
+from boltzhash.training.distributions import BernoulliMixture, Boltzmann
+from boltzhash.training.networks import Rows, SparseRows, row_sums
+
+
+def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
+    """log p(x | s) = Σ_w t_w log softmax(sᵀE + b)_w (eq. 2), t_w how often or how much w counts.
+
+    Of a sparse target only the words that occur are gathered. On a GPU targets are dense: scattered
+    sums there depend on the order in which threads finish.
+    """
+    if isinstance(target, Tensor):
+        if fused.fits(word_logits, target) and word_logits.dim() == 2:
+            from boltzhash.training.fused.functions import WordLogLikelihood
+
+            value: Tensor = WordLogLikelihood.apply(word_logits, target)  # type: ignore[no-untyped-call]
+            return value
+        return (target * word_logits.log_softmax(-1)).sum(-1)
+    log_normalizer = word_logits.logsumexp(-1)
+    rows = target.row_numbers()
+    found = target.values * word_logits[rows, target.indices]
+    seen = torch.zeros_like(log_normalizer).index_add(0, rows, found)
+    return seen - row_sums(target) * log_normalizer
+
+
+def decoded_log_likelihood(
+    codes: Tensor, weight: Tensor, bias: Tensor, target: Rows, n_groups: int = 1
+) -> Tensor:
+    """:func:`word_log_likelihood` of what a linear decoder makes of codes, sᵀE + b.
+
+    With several groups, the bits are read in so many groups that each say the document by themselves,
+    and the value is the mean. Of a sparse target, both it and its derivative take few passes.
+
+    >>> one_word = SparseRows(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([0, 1]))
+    >>> decoded_log_likelihood(torch.ones(1, 1), torch.zeros(1, 4), torch.zeros(4), one_word)  # 2 log ¼
+    tensor([-2.7726])
+    """
+    if isinstance(target, SparseRows):
+        rows = target.row_numbers()
+        places = rows * len(bias) + target.indices
+        words = Words(rows, places, target.values, row_sums(target))
+        value: Tensor = DecodedLogLikelihood.apply(codes, weight, bias, words, n_groups)  # type: ignore[no-untyped-call]
+        return value
+    groups = zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True)
+    readings = [word_log_likelihood(torch.addmm(bias, s, E), target) for s, E in groups]
+    return readings[0] if n_groups == 1 else torch.stack(readings).mean(0)
+
+
+class Prior(Protocol):
+    """p(s), of which the bound needs only this."""
+
+    def log_prob(self, s: Tensor) -> Tensor: ...
+
+
+def printed_at_s(posterior: Boltzmann, prior: Prior, s: Tensor) -> Tensor:
+    """log p(s) + E(s): half of what the printed bound adds to log p(x | s); s is drawn apart."""
+    return prior.log_prob(s) - posterior.log_weight(s)
+
+
+def printed_at_s_tilde(posterior: Boltzmann, mixture: BernoulliMixture, s_tilde: Tensor) -> Tensor:
+    """−log h_k(s̃) − E(s̃): the other half; s̃ comes from one of the components of h_k."""
+    return posterior.log_weight(s_tilde) - mixture.log_prob(s_tilde)
+
+
+def regulariser_as_printed(
+    posterior: Boltzmann, mixture: BernoulliMixture, prior: Prior, s: Tensor, s_tilde: Tensor
+) -> Tensor:
+    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24)."""
+    return printed_at_s(posterior, prior, s) + printed_at_s_tilde(posterior, mixture, s_tilde)
+
+
+def ranking_hinge(s: Tensor, nearer: Tensor, farther: Tensor, margin: float = 1.0) -> Tensor:
+    """max(0, margin − (‖s − farther‖² − ‖s − nearer‖²)): RBSH's pairwise loss, to be minimised.
+
+    On codes the squares are Hamming distances; the straight-through gradient passes through them.
+    """
+    apart = (s - farther).square().sum(-1) - (s - nearer).square().sum(-1)
+    return (margin - apart).relu()
+
+
+def neighbour_contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor:
+    """How hard it is to tell whose neighbour is whose: symmetric InfoNCE over a batch, in nats.
+
+    ``one`` and ``other`` hold the mean codes 2 E s − 1 of documents and of a neighbour of each. With c
+    the cosines over the temperature, −log softmax(c)_ii over rows and over columns, averaged: to be
+    minimised. van den Oord, Li and Vinyals (2018), Representation Learning with Contrastive
+    Predictive Coding.
+
+    >>> codes = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
+    >>> neighbour_contrast(codes, codes, 0.5)  # log(1 + e^-2)
+    tensor([0.1269, 0.1269])
+    """
+    cosines = normalize(one, dim=-1) @ normalize(other, dim=-1).T / temperature
+    both_ways = cosines.log_softmax(-1).diagonal() + cosines.log_softmax(-2).diagonal()
+    return -both_ways / 2
+
+
+def regulariser_rearranged(mixture: BernoulliMixture, prior: Prior, s_tilde: Tensor) -> Tensor:
+    """log p(s̃) − log h_k(s̃): a one-sample −KL(h_k ‖ p).
+
+    s and s̃ have the same law, so E log p(s) = E log p(s̃) and the two energies of the printed form
+    cancel in expectation, in value and in (straight-through) gradient; what is left varies less.
+    """
+    return prior.log_prob(s_tilde) - mixture.log_prob(s_tilde)
