@@ -48,7 +48,7 @@ tests: $(READY)
 test-engines: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[engines-test]'
 	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/collection
-	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/test_cluster.py tests/test_distributed.py
+	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/encoding tests/training
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)
@@ -100,7 +100,7 @@ bench: $(READY)
 
 # A running service under load, with killed workers and hostile clients; wants a quiet machine.
 test-service: $(READY)
-	$(BIN)/python -m pytest -m service tests/server
+	$(BIN)/python -m pytest -m service tests
 
 # Requests made up from the OpenAPI description, for some minutes.
 test-fuzz: $(READY)

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest_plugins = ["services"]  # fixtures that tests of several rooms share
+
 # A shell that starts the suite in the background has interrupts ignored, and programs it starts as well;
 # tests of what an interrupt does need them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
