@@ -10,8 +10,6 @@ from boltzhash.storage.folders import FORMAT_VERSION
 from command_line import Fitted, names, refused
 
 GOOD_LINE = '{"text": "planet orbit"}\n'
-
-
 BAD_CORPORA = {
     "broken JSON": (
         GOOD_LINE * 2 + '{"text": \n',
@@ -52,8 +50,8 @@ def test_a_missing_corpus_is_named(fitted: Fitted, tmp_path: Path) -> None:
 # Models
 
 
-@pytest.mark.parametrize("command", [["encode"], ["search"], ["explain"]])
-def test_what_is_not_a_model_folder(fitted: Fitted, tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize("command", ["encode", "search", "explain"])
+def test_what_is_not_a_model_folder(fitted: Fitted, tmp_path: Path, command: str) -> None:
     arguments: dict[str, list[object]] = {
         "encode": [fitted.corpus, "-o", tmp_path / "codes"],
         "search": [fitted.codes, "ship"],
@@ -68,13 +66,8 @@ def test_what_is_not_a_model_folder(fitted: Fitted, tmp_path: Path, command: lis
         fitted.codes: f"{fitted.codes} holds a 'boltzhash codes'; expected a 'boltzhash model'",
     }
     for folder, message in expected.items():
-        assert refused(*command, folder, *arguments[command[0]]) == message
+        assert refused(command, folder, *arguments[command]) == message
     assert names(tmp_path) == ["empty"]
-
-
-def damage_weights(model: Path, change: Callable[[bytes], bytes]) -> None:
-    path = model / "model.safetensors"
-    path.write_bytes(change(path.read_bytes()))
 
 
 @pytest.mark.parametrize(
@@ -88,11 +81,10 @@ def damage_weights(model: Path, change: Callable[[bytes], bytes]) -> None:
     ids=["truncated", "emptied", "one bit", "one byte more"],
 )
 def test_damaged_weights(fitted: Fitted, model: Path, change: Callable[[bytes], bytes]) -> None:
-    damage_weights(model, change)
-    message = refused("search", model, fitted.codes, "ship")
-    assert message == (
-        f"{model / 'model.safetensors'} is damaged: its contents are not those that were saved "
-        "with config.json"
+    weights = model / "model.safetensors"
+    weights.write_bytes(change(weights.read_bytes()))
+    assert refused("search", model, fitted.codes, "ship") == (
+        f"{weights} is damaged: its contents are not those that were saved with config.json"
     )
 
 

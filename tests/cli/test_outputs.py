@@ -91,20 +91,21 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-def test_a_full_disk_leaves_the_old_model(fitted: Fitted, model: Path) -> None:
-    arguments = (10_000, "fit", fitted.corpus, "-o", model, *FIT, "--seed", 2)
-    result = run_apart(*arguments, program=SMALL_FILES_ONLY)
-    assert contents(model) == contents(fitted.model)
-    assert names(model.parent) == ["model"]
+def fill_the_disk(limit: int, *arguments: object) -> None:
+    """A run that may write so many bytes to a file and fails for that reason."""
+    result = run_apart(limit, *arguments, program=SMALL_FILES_ONLY)
     assert (result.code, result.out) == (5, "")
     assert re.fullmatch(r"boltzhash: error: .*File too large.*\n", result.err)
+
+
+def test_a_full_disk_leaves_the_old_model(fitted: Fitted, model: Path) -> None:
+    fill_the_disk(10_000, "fit", fitted.corpus, "-o", model, *FIT, "--seed", 2)
+    assert contents(model) == contents(fitted.model)
+    assert names(model.parent) == ["model"]
 
 
 def test_a_full_disk_leaves_the_old_codes(fitted: Fitted, tmp_path: Path) -> None:
     codes = Path(shutil.copytree(fitted.codes, tmp_path / "codes"))
-    arguments = (200, "encode", fitted.model, fitted.corpus, "-o", codes)
-    result = run_apart(*arguments, program=SMALL_FILES_ONLY)
+    fill_the_disk(200, "encode", fitted.model, fitted.corpus, "-o", codes)
     assert contents(codes) == contents(fitted.codes)
     assert names(tmp_path) == ["codes"]
-    assert (result.code, result.out) == (5, "")
-    assert re.fullmatch(r"boltzhash: error: .*File too large.*\n", result.err)

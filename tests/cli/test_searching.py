@@ -14,7 +14,7 @@ import boltzhash
 from boltzhash.cli import parser as cli
 from boltzhash.collection import Collection
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
-from small_corpus import DOCUMENTS, TOPICS, as_jsonl, make_records
+from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -106,9 +106,8 @@ def test_search_as_json(fitted: Fitted) -> None:
 
 
 def test_hits_with_no_known_word_are_flagged(fitted: Fitted, tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.jsonl"
     rows = [{"id": "odd", "text": "zzzz qqqq"}, {"id": "fine", "text": "planet orbit"}]
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", rows)
     run("encode", fitted.model, corpus, "-o", tmp_path / "codes")
     hits = search_hits(fitted.model, tmp_path / "codes", "planet", "-k", 2)
     assert {hit["id"]: hit.get("no_known_word") for hit in hits} == {"odd": True, "fine": None}
@@ -150,16 +149,8 @@ def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) ->
     nearest = search_hits(fitted.model, fitted.codes, query, "-k", candidates)
     expected = sorted(nearest, key=lambda hit: -cosine[place[hit["id"]]])[:10]
 
-    hits = search_hits(
-        fitted.model,
-        fitted.codes,
-        query,
-        "--corpus",
-        fitted.corpus,
-        "--rerank",
-        "--candidates",
-        candidates,
-    )
+    options = ("--corpus", fitted.corpus, "--rerank", "--candidates", candidates)
+    hits = search_hits(fitted.model, fitted.codes, query, *options)
     assert [(hit["id"], hit["distance"]) for hit in hits] == [
         (hit["id"], hit["distance"]) for hit in expected
     ]
@@ -174,10 +165,8 @@ def test_rerank_has_a_default_number(fitted: Fitted, monkeypatch: pytest.MonkeyP
 
 
 def test_rerank_needs_the_corpus(fitted: Fitted) -> None:
-    result = run("search", fitted.model, fitted.codes, "ship", "--rerank")
-    assert (result.code, result.out) == (2, "")
     message = "--rerank compares texts: give the encoded corpus with --corpus"
-    assert result.err == f"boltzhash: error: {message}\n"
+    assert refused("search", fitted.model, fitted.codes, "ship", "--rerank") == message
 
 
 # What is refused
@@ -198,9 +187,7 @@ def test_numbers_of_hits_must_be_positive(
     fitted: Fitted, options: list[object], message: str
 ) -> None:
     arguments = (fitted.model, fitted.codes, "ship", "--corpus", fitted.corpus, *options)
-    result = run("search", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in refused("search", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -221,12 +208,9 @@ def test_numbers_of_hits_must_be_positive(
 def test_a_corpus_that_changed_since_is_refused(
     fitted: Fitted, tmp_path: Path, changed: list[dict[str, str]], problem: str
 ) -> None:
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text(as_jsonl(changed))
-    result = run("search", fitted.model, fitted.codes, "ship", "--corpus", corpus)
-    assert (result.code, result.out) == (2, "")
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", changed)
     message = f"the corpus is not the one that was encoded: {problem}"
-    assert result.err == f"boltzhash: error: {message}\n"
+    assert refused("search", fitted.model, fitted.codes, "ship", "--corpus", corpus) == message
 
 
 def test_standard_input_cannot_be_both_corpus_and_queries(fitted: Fitted) -> None:
