@@ -14,9 +14,11 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from boltzhash.cli.parser import main
+
+Answer = TypeVar("Answer")
 
 FIT = ("--bits", "16", "--epochs", "20")  # what makes a fit short
 DEADLINE = 180.0  # seconds after which something that should have happened did not
@@ -160,12 +162,17 @@ def stop(process: subprocess.Popen[str], how: signal.Signals = signal.SIGINT) ->
     return Run(code, out, err)
 
 
-def wait_for(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
+def wait_for(
+    what: Callable[[], Answer], process: subprocess.Popen[str], log: Path | None = None
+) -> Answer:
+    """The first answer that is not empty, as long as the process, which may keep a log, runs."""
     end = time.monotonic() + DEADLINE
-    while not what():
-        assert process.poll() is None, f"ended too early: {process.communicate()}"
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.002)
+    while not (answer := what()):
+        told = log.read_text() if log is not None else ""
+        assert process.poll() is None, f"ended too early: {told or process.communicate()}"
+        assert time.monotonic() < end, f"did not happen in time: {told}"
+        time.sleep(0.005)
+    return answer
 
 
 # What a run leaves

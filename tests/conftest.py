@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from small_corpus import TOPICS
 
@@ -18,6 +19,10 @@ pytest_plugins = ["services"]  # fixtures that tests of several rooms share
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest.register_assert_rewrite("command_line")
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
