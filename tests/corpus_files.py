@@ -19,8 +19,13 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def message(path: Path, **options: Any) -> str:
-    """The error of reading a whole corpus, without the folder it is in."""
+def refusal(source: Path, **options: Any) -> str:
+    """The error of reading a whole corpus."""
     with pytest.raises(CorpusError) as raised:
-        list(read_corpus(path, **options))
-    return str(raised.value).replace(f"{path.parent}{os.sep}", "")
+        list(read_corpus(source, **options))
+    return str(raised.value)
+
+
+def message(path: Path, **options: Any) -> str:
+    """The same without the folder that the corpus is in."""
+    return refusal(path, **options).replace(f"{path.parent}{os.sep}", "")

@@ -1,9 +1,8 @@
-"""Every path of the kernel against ten lines of NumPy: value for value, in order."""
+"""Every path of the kernel against NumPy: value for value, in order."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -19,17 +18,11 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.search import ExactIndex, compiled, kernel_name, kernel_names
+from command_line import Run, run_apart
+from nearest_codes import nearest
 
 PATHS = kernel_names()[:-1]
 Mask = NDArray[np.bool_] | None
-
-
-def reference(codes: Codes, query: Codes, allowed: Mask, radius: int) -> tuple[Any, Any]:
-    """Allowed rows up to a radius and their distances, equal distances in the order of rows."""
-    distances = np.unpackbits(codes ^ query, axis=1).sum(axis=1, dtype=np.int32)
-    rows = np.flatnonzero((distances <= radius) & (True if allowed is None else allowed))
-    rows = rows[np.argsort(distances[rows], kind="stable")]
-    return rows, distances[rows]
 
 
 def check(path: str, codes: Codes, queries: Codes, k: int, allowed: Mask, threads: int) -> None:
@@ -37,7 +30,7 @@ def check(path: str, codes: Codes, queries: Codes, k: int, allowed: Mask, thread
     assert rows.dtype == np.int64
     assert distances.dtype == np.int32
     for number, query in enumerate(queries):
-        expected_rows, expected_distances = reference(codes, query, allowed, 8 * codes.shape[1])
+        expected_rows, expected_distances = nearest(codes, query, allowed)
         np.testing.assert_array_equal(rows[number], expected_rows[:k])
         np.testing.assert_array_equal(distances[number], expected_distances[:k])
 
@@ -48,7 +41,7 @@ def check_within(
     answers = compiled.within(path, codes, queries, radius, allowed, threads)
     assert len(answers) == len(queries)
     for query, (rows, distances) in zip(queries, answers, strict=True):
-        expected_rows, expected_distances = reference(codes, query, allowed, radius)
+        expected_rows, expected_distances = nearest(codes, query, allowed, radius)
         np.testing.assert_array_equal(rows, expected_rows)
         np.testing.assert_array_equal(distances, expected_distances)
 
@@ -227,10 +220,7 @@ def test_searching_imports_neither_torch_nor_faiss() -> None:
         "ExactIndex(codes).within(codes, 3)\n"
         "print([name for name in ('torch', 'faiss') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_apart(program=script) == Run(0, "[]\n", "")
 
 
 # What would harm memory is refused even where Python's checks are passed by
