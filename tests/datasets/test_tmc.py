@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,43 +49,32 @@ def test_missing_files_are_named(folder: Path) -> None:
         read(folder)
 
 
+NO_REPORT = "line 2: expected number~text, got '"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
         (
             "TestTruth.csv",
             f"{row(2)}\n{row(2)},-1\n{row(3)}\n",
-            r"TestTruth\.csv, line 2: expected 22 columns, got 23",
+            "line 2: expected 22 columns, got 23",
         ),
-        (
-            "TestTruth.csv",
-            f"{row(2)}\n{row(2)}\n{row(3).replace('1', 'x', 1)}\n",
-            r"TestTruth\.csv, line 3: expected 1 or -1, got '-x'",
-        ),
-        (
-            "TestTruth.csv",
-            f"{row(2)}\n{row(2)}\n",
-            r"TestData\.txt has 3 reports and .*TestTruth\.csv 2 lines",
-        ),
-        *(
-            (
-                "TestData.txt",
-                f"1~A\n{line}\n3~C\n",
-                r"TestData\.txt, line 2: expected number~text, got '",
-            )
-            for line in ("no number", "x~text", "~text")
-        ),
-        (
-            "TestData.txt",
-            b"1~A\n2~\xff\n3~C\n",
-            r"TestData\.txt, line 2: expected UTF-8 text, got byte 0xff",
-        ),
+        ("TestTruth.csv", f"{row(2)}\n{row(2)[:-1]}x\n", "line 2: expected 1 or -1, got '-x'"),
+        ("TestData.txt", "1~A\nno number\n3~C\n", NO_REPORT),
+        ("TestData.txt", "1~A\nx~text\n3~C\n", NO_REPORT),
+        ("TestData.txt", "1~A\n~text\n3~C\n", NO_REPORT),
+        ("TestData.txt", b"1~A\n2~\xff\n3~C\n", "line 2: expected UTF-8 text, got byte 0xff"),
     ],
-    ids="columns value lines no-number letter nothing encoding".split(),
 )
-def test_what_is_wrong_is_named(
-    folder: Path, name: str, content: str | bytes, problem: str
-) -> None:
+def test_a_wrong_line_is_named(folder: Path, name: str, content: str | bytes, problem: str) -> None:
     write(folder / name, content)
-    with pytest.raises(CorpusError, match=problem):
+    with pytest.raises(CorpusError, match=rf"{re.escape(name)}, {problem}"):
+        read(folder)
+
+
+def test_a_line_too_few_is_named(folder: Path) -> None:
+    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)}\n")
+    expected = r"TestData\.txt has 3 reports and .*TestTruth\.csv 2 lines"
+    with pytest.raises(CorpusError, match=expected):
         read(folder)
