@@ -78,7 +78,7 @@ def started(engine: str, folder: Path) -> Iterator[str]:
 def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
     hasher = ITQ(n_bits).fit([document["text"] for document in made_up(20_000, seed=1)])
     queries = [document["text"] for document in made_up(n_queries, seed=3)]
-    with Collection.connect(url, "bench", hasher, create=True) as collection:
+    with Collection.create(f"{url}#bench", hasher) as collection:
         start = time.perf_counter()
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start

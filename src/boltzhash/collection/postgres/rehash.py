@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import bits_of
-from boltzhash.collection.store import Standing, rehash_taken_over
-from boltzhash.encoding.coding import hashed
+from boltzhash.collection.store import OnBatch, Standing, rehash_taken_over
+from boltzhash.encoding.coding import coded_texts
 from boltzhash.hashers import Hasher
 
 
@@ -21,9 +21,7 @@ class Step(NamedTuple):
     last: int | None
 
 
-def rehash_all(
-    step: Callable[[int], Step], n_done: int, on_batch: Callable[[int, int], object] | None
-) -> None:
+def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | None) -> None:
     """``step(last)`` hashes what comes behind that place, until the new codes are in use."""
     last: int | None = 0
     while last is not None:
@@ -54,11 +52,13 @@ def rehash_step(
 
 
 def _write_codes(connection: PostgresConnection, hasher: Hasher, rows: Any) -> None:
-    codes, known = hashed(hasher, (original_text(text) for _, text in rows))
-    new: Any = zip(rows, codes, known, strict=True)
+    coded = coded_texts(hasher, (original_text(text) for _, text in rows))
     connection.copy_rows(
         "next_codes (place, code, known)",
-        ((place, bits_of(code.tobytes()), bool(yes)) for (place, _), code, yes in new),
+        (
+            (place, bits_of(text.code), text.known)
+            for (place, _), text in zip(rows, coded, strict=True)
+        ),
     )
 
 

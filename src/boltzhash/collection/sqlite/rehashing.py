@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from boltzhash.collection.sqlite.database import Database
 from boltzhash.collection.sqlite.models import remove_models_but, save_model
 from boltzhash.collection.sqlite.schema import replace_codes
 from boltzhash.collection.sqlite.writes import code_row, start_changes_anew
-from boltzhash.encoding.coding import hashed
-from boltzhash.errors import CollectionError
+from boltzhash.collection.store import rehash_taken_over
+from boltzhash.encoding.coding import coded_texts
 from boltzhash.hashers import Hasher
 
 
@@ -35,7 +34,7 @@ def rehash(
     while True:
         with database.writing() as state:
             if state.next_model != fingerprint:
-                raise CollectionError(f"{folder}: another rehash has taken over from this one")
+                raise rehash_taken_over(str(folder))
             rows = _without_new_code(database, last, batch)
             if not rows and last == 0:
                 replace_codes(database.connection)
@@ -82,11 +81,10 @@ def _without_new_code(database: Database, last: int, limit: int) -> list[tuple[i
 def _write_codes(database: Database, hasher: Hasher, rows: list[tuple[int, str]]) -> None:
     if not rows:
         return
-    codes, known = hashed(hasher, (text for _, text in rows))
-    new: Any = zip(rows, codes, known, strict=True)
+    coded = coded_texts(hasher, (text for _, text in rows))
     database.connection.executemany(
         "INSERT INTO next_codes VALUES (?, ?, ?, ?)",
-        (code_row(place, code.tobytes(), int(is_known)) for (place, _), code, is_known in new),
+        (code_row(place, *text) for (place, _), text in zip(rows, coded, strict=True)),
     )
 
 
