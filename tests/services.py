@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import uvicorn
 
 from boltzhash import LSH, CorrSH, Hasher
 from boltzhash.collection import Collection
+from boltzhash.server.app import create_app
+from boltzhash.server.protocol import PunctualProtocol
+from boltzhash.server.settings import Settings
 
 KEY = "a-key-for-tests"
 
@@ -103,6 +109,30 @@ def _wait_until_it_answers(served: Served) -> None:
         except httpx.TransportError:
             time.sleep(0.05)
     raise AssertionError(f"the service does not answer: {served.log.read_text()}")
+
+
+class InThread(NamedTuple):
+    """A service in a thread of this process."""
+
+    port: int
+    server: uvicorn.Server
+
+
+@contextmanager
+def serving_in_a_thread(settings: Settings) -> Iterator[InThread]:
+    """The service over a collection, on a real socket, in this process."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = create_app(settings)
+    config = uvicorn.Config(app, http=PunctualProtocol, ws="none", log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield InThread(listening.getsockname()[1], server)
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
 
 
 @pytest.fixture(scope="session")

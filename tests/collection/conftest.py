@@ -40,6 +40,9 @@ class Engine(Protocol):
     def reopen(self, collection: Any) -> Any:
         """The same one, closed and opened again."""
 
+    def location(self, collection: Any) -> str:
+        """What opens it."""
+
     def crash(self, collection: Any) -> Any:
         """The same one, opened again after its process went without closing it."""
 
@@ -65,7 +68,10 @@ class Embedded:
 
     def reopen(self, collection: Collection) -> Collection:
         collection.close()
-        return self._keep(Collection.open(collection.location))
+        return self._keep(Collection.open(self.location(collection)))
+
+    def location(self, collection: Collection) -> str:
+        return collection.location
 
     def crash(self, collection: Collection) -> Collection:
         """Leave it in the middle of a transaction that has deleted everything."""
@@ -75,7 +81,7 @@ class Embedded:
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         with contextlib.closing(connection):  # as the system closes the files of a dead process
             collection._is_open = False
-        return self._keep(Collection.open(collection.location))
+        return self._keep(Collection.open(self.location(collection)))
 
     def close(self) -> None:
         for collection in self._opened:
@@ -123,7 +129,10 @@ class Connected:
 
     def reopen(self, collection: Collection) -> Collection:
         collection.close()
-        return self._keep(Collection.open(f"{self.url}#{name_of(collection)}"))
+        return self._keep(Collection.open(self.location(collection)))
+
+    def location(self, collection: Collection) -> str:
+        return f"{self.url}#{name_of(collection)}"
 
     def crash(self, collection: Collection) -> Collection:
         raise NotImplementedError
@@ -152,7 +161,7 @@ class Postgres(Connected):
         connection.execute("DELETE FROM documents")
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         connection.pgconn.finish()
-        return self._keep(Collection.open(f"{self.url}#{name_of(collection)}"))
+        return self._keep(Collection.open(self.location(collection)))
 
 
 class Milvus(Connected):
@@ -165,7 +174,7 @@ class Milvus(Connected):
         with pytest.raises(InterruptedError):
             collection.add([{"id": f"lost {i}", "text": "star"} for i in range(3)])
         collection.close()
-        return self._keep(Collection.open(f"{self.url}#{name_of(collection)}"))
+        return self._keep(Collection.open(self.location(collection)))
 
     def _insert_and_die(self, insert: Any) -> Any:
         def insert_and_die(*arguments: Any) -> None:
