@@ -1,11 +1,9 @@
-"""The experiments are scripts beside the package: their folder goes on the path, results elsewhere."""
+"""Results that are made up and go elsewhere, documents of four topics, rows of tables."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,30 +11,26 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-SCRIPTS = Path(__file__).parents[2] / "experiments"
+from experiments.results import files
+from experiments.runs import corpora, sweeps
+from experiments.tables import cells
 
-Module = Callable[[str], ModuleType]
+ROOT = Path(__file__).parents[2]
+
 Record = Callable[..., None]
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Module:
-    """Import a script by its name."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return importlib.import_module
-
-
-@pytest.fixture
-def results_folder(module: Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def results_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty folder where result files are read and written instead of the committed ones."""
     folder = tmp_path / "results"
-    for name in ("results", "runs"):
-        monkeypatch.setattr(module(name), "FOLDER", folder)
+    for module in (files, sweeps):
+        monkeypatch.setattr(module, "FOLDER", folder)
     return folder
 
 
 @pytest.fixture
-def record(module: Module, results_folder: Path) -> Record:
+def record(results_folder: Path) -> Record:
     """Write a made-up result: record("tables", "NASH", "tmc", 32, seed=0, label_free=0.5, ...)."""
 
     def write(
@@ -44,11 +38,11 @@ def record(module: Module, results_folder: Path) -> Record:
     ) -> None:
         precision = {
             protocol: more.pop(protocol.replace("-", "_"))
-            for protocol in module("cells").PROTOCOLS
+            for protocol in cells.PROTOCOLS
             if protocol.replace("-", "_") in more
         }
         named = {"settings": settings, "corpus": corpus, "bits": bits, "seed": seed}
-        module("results").write(
+        files.write(
             results_folder / experiment / f"{settings}-{corpus}-{bits}-{seed}.json",
             {"experiment": experiment, "precision": precision, **named, **more},
         )
@@ -57,14 +51,12 @@ def record(module: Module, results_folder: Path) -> Record:
 
 
 @pytest.fixture
-def small_corpus(
-    module: Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[[str], Path]:
+def small_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
     """Put documents of four topics in the place of one of the corpora; gives its file."""
     folder = tmp_path / "data"
     folder.mkdir()
     monkeypatch.setenv("BOLTZHASH_DATA", str(folder))
-    corpus = module("corpora").corpus
+    corpus = corpora.corpus
     corpus.cache_clear()
 
     def write(name: str) -> Path:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from boltzhash.hashers.shared.inference import Posterior
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture
-def disagreement(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    return importlib.import_module("code_disagreement")
+from experiments.runs import code_disagreement
 
 
 def boltzmann() -> tuple[Posterior, np.ndarray, np.ndarray]:
@@ -33,20 +23,20 @@ def boltzmann() -> tuple[Posterior, np.ndarray, np.ndarray]:
     return p, codes, weights / weights.sum(axis=1, keepdims=True)
 
 
-def test_marginals_by_gibbs_sampling_are_those_of_enumeration(disagreement: ModuleType) -> None:
+def test_marginals_by_gibbs_sampling_are_those_of_enumeration() -> None:
     p, codes, probabilities = boltzmann()
     many = Posterior(*(np.repeat(part, 400, axis=0) for part in p))
-    sampled = disagreement.gibbs_marginals(many, np.random.default_rng(1))
+    sampled = code_disagreement.gibbs_marginals(many, np.random.default_rng(1))
     assert sampled.reshape(3, 400, 4).mean(axis=1) == pytest.approx(
         probabilities @ codes, abs=0.005
     )
 
 
-def test_conditional_logits_are_the_log_odds_of_a_bit(disagreement: ModuleType) -> None:
+def test_conditional_logits_are_the_log_odds_of_a_bit() -> None:
     p, codes, probabilities = boltzmann()
     place = {tuple(code): c for c, code in enumerate(codes)}
     for code in codes:
-        logits = disagreement.conditional_logits(p, np.tile(code, (3, 1)))
+        logits = code_disagreement.conditional_logits(p, np.tile(code, (3, 1)))
         for i in range(4):
             on, off = code.copy(), code.copy()
             on[i], off[i] = 1, 0

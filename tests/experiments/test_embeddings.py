@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 
 from boltzhash.codes import unpack
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture
-def embeddings(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    return importlib.import_module("embeddings")
+from experiments.runs import embeddings
 
 
-def test_the_vectors_as_they_are_and_every_trained_code(embeddings: ModuleType) -> None:
+def test_the_vectors_as_they_are_and_every_trained_code() -> None:
     runs = embeddings.runs_of("reuters", 384, [16, 32], [0, 1])
     assert len({run.path for run in runs}) == len(runs) == 2 + 3 * 2 * 2
     assert {run.settings.name for run in runs if run.bits == 384} == {"sign", "cosine"}
     assert len(embeddings.runs_of("reuters", 384, [], [0])) == 2
 
 
-def test_cosine_counts_shared_labels_among_the_hundred_nearest(embeddings: ModuleType) -> None:
+def test_cosine_counts_shared_labels_among_the_hundred_nearest() -> None:
     rng = np.random.default_rng(0)
     sizes = {"train": 150, "val": 4, "test": 5}
     vectors = {part: rng.normal(size=(n, 6)) for part, n in sizes.items()}
@@ -42,7 +31,7 @@ def test_cosine_counts_shared_labels_among_the_hundred_nearest(embeddings: Modul
         assert found[part] == pytest.approx(np.mean(shares))
 
 
-def test_signs_are_those_of_the_vectors_less_the_mean_of_train(embeddings: ModuleType) -> None:
+def test_signs_are_those_of_the_vectors_less_the_mean_of_train() -> None:
     rng = np.random.default_rng(1)
     vectors = {part: rng.normal(loc=3.0, size=(20, 16)) for part in ("train", "val", "test")}
     codes = embeddings.signs({}, vectors, 16, 0)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,34 +16,24 @@ from scipy import sparse
 from boltzhash import VDSH, CorrSH
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
+from experiments.results import files
+from experiments.runs import corpora, evaluation, runner, sweeps
+from experiments.tables import pages
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture
-def experiments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+from .conftest import ROOT
 
 
-def module(name: str) -> ModuleType:
-    return importlib.import_module(name)
-
-
-@pytest.mark.usefixtures("experiments")
 def test_every_run_has_a_file_of_its_own_and_settings_that_exist() -> None:
-    runs, run = module("runs"), module("run")
-    all_runs = [one for several in runs.EXPERIMENTS.values() for one in several]
+    all_runs = [one for several in sweeps.EXPERIMENTS.values() for one in several]
     assert len({one.path for one in all_runs}) == len(all_runs)
     for one in {r.settings.name + r.settings.method: r for r in all_runs}.values():
-        hasher = run.make(one, "cpu")
+        hasher = runner.make(one, "cpu")
         assert hasher.n_bits == one.bits
         assert {k: hasher.get_params()[k] for k in one.settings.arguments} == one.settings.arguments
 
 
-@pytest.mark.usefixtures("experiments")
 @pytest.mark.parametrize("n_bits", [8, 32])
 def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
-    evaluation = module("evaluation")
     rng = np.random.default_rng(n_bits)
     queries, codes = rng.random((20, n_bits)) < 0.5, rng.random((300, n_bits)) < 0.5
     query_labels, labels = rng.random((20, 5)) < 0.3, rng.random((300, 5)) < 0.3
@@ -59,7 +47,6 @@ def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
 
 def made_up_corpus(seed: int) -> Any:
     """Random words and labels."""
-    corpora = module("corpora")
     rng = np.random.default_rng(seed)
 
     def split(n: int) -> Any:
@@ -69,7 +56,6 @@ def made_up_corpus(seed: int) -> Any:
     return corpora.Corpus(split(300), split(20), split(30), f"made up, {seed}")
 
 
-@pytest.mark.usefixtures("experiments")
 @pytest.mark.parametrize(
     "hasher",
     [
@@ -81,7 +67,6 @@ def made_up_corpus(seed: int) -> Any:
 )
 def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
     """Most documents share a code, so that ties matter."""
-    evaluation = module("evaluation")
     corpus = made_up_corpus(hasher.n_bits)
     curve = evaluation.Curve(corpus, torch.device("cpu"))
     hasher.fit(corpus.train.tfidf, on_epoch=curve)
@@ -91,9 +76,7 @@ def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
     assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
 
 
-@pytest.mark.usefixtures("experiments")
 def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
-    evaluation = module("evaluation")
     corpus = made_up_corpus(3)
     settings: dict[str, Any] = {"epochs": 3, "hidden_units": 16, "device": "cpu"}
     plain = VDSH(16, **settings).fit(corpus.train.tfidf)
@@ -111,20 +94,17 @@ def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
     np.testing.assert_array_equal(hasher.weights_["medians"], plain.weights_["medians"])
 
 
-@pytest.mark.usefixtures("experiments")
 def test_protocols_choose_epochs_by_what_they_say() -> None:
-    protocols = module("run").protocols
+    protocols = runner.protocols
     epochs = [(1, 0.5, 0.4), (2, 0.7, 0.5), (3, 0.6, 0.8), (4, 0.6, 0.3)]
     assert protocols(0.3, epochs) == {"published": 0.8, "validation": 0.5, "label-free": 0.3}
     assert set(protocols(0.2, []).values()) == {0.2}
 
 
-@pytest.mark.usefixtures("experiments")
 def test_results_of_another_format_or_damaged_ones_are_refused_and_kept(tmp_path: Path) -> None:
-    results = module("results")
     path = tmp_path / "one.json"
-    results.write(path, {"value": 1})
-    assert results.read(path)["value"] == 1
+    files.write(path, {"value": 1})
+    assert files.read(path)["value"] == 1
     assert list(tmp_path.iterdir()) == [path]  # nothing half-written beside it
     for text, message in (
         (json.dumps({"format": 1}), "format 1, this code reads"),
@@ -134,13 +114,11 @@ def test_results_of_another_format_or_damaged_ones_are_refused_and_kept(tmp_path
     ):
         path.write_text(text)
         with pytest.raises(SystemExit, match=message):
-            results.read(path)
+            files.read(path)
         assert path.read_text() == text
 
 
-@pytest.mark.usefixtures("experiments")
 def test_unknown_names_and_missing_data_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpora = module("corpora")
     with pytest.raises(SystemExit, match="unknown corpus 'brown'"):
         corpora.corpus("brown")
     monkeypatch.delenv("BOLTZHASH_DATA", raising=False)
@@ -149,12 +127,11 @@ def test_unknown_names_and_missing_data_are_said(monkeypatch: pytest.MonkeyPatch
 
 
 def test_tables_in_the_docs_are_what_the_results_give() -> None:
-    command = [sys.executable, str(EXPERIMENTS / "tables.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "experiments.tables", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.usefixtures("experiments")
 def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
     with pytest.raises(SystemExit, match="no table is called 'nothing'"):
-        module("tables").filled("<!-- table: nothing -->\n<!-- end -->")
+        pages.filled("<!-- table: nothing -->\n<!-- end -->")

@@ -14,7 +14,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Annotation
 from sklearn.isotonic import IsotonicRegression
 
-from .conftest import SCRIPTS, Module, Record
+from experiments.figures import codes as code_figures
+from experiments.figures import lengths, models, svg
+from experiments.results import files
+
+from .conftest import ROOT, Record
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +26,9 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     mpl.use("svg")
 
 
-def some_results(module: Module, record: Record, value: float = 0.5) -> None:
+def some_results(record: Record, value: float = 0.5) -> None:
     """Every method at every length, a curve that rises with the length, two seeds."""
-    for line in module("length_figure").LINES:
+    for line in lengths.LINES:
         for corpus, (place, bits), suffix in itertools.product(
             ("ng20", "reuters", "tmc"), enumerate((8, 16, 32, 64, 128)), ("", "-published")
         ):
@@ -50,51 +54,50 @@ def some_codes(record: Record, settings: str) -> None:
 
 
 def test_the_same_results_give_the_same_bytes_and_others_do_not(
-    module: Module, record: Record, tmp_path: Path
+    record: Record, tmp_path: Path
 ) -> None:
-    figures = module("figures")
-    some_results(module, record)
+    some_results(record)
     for name in ("VDSH", "CorrSH", "CorrSH-published"):
         some_codes(record, name)
     names = {"precision_by_length", "maps_of_codes", "bit_correlations"}
-    first = figures.stale(tmp_path)
+    first = svg.stale(tmp_path)
     assert first.keys() == names
     for name, contents in first.items():
         (tmp_path / f"{name}.svg").write_bytes(contents)
-    assert figures.stale(tmp_path) == {}
+    assert svg.stale(tmp_path) == {}
     record("tables", "NASH", "tmc", 8, seed=0, published=0.1, label_free=0.1)
-    assert figures.stale(tmp_path).keys() == {"precision_by_length"}
+    assert svg.stale(tmp_path).keys() == {"precision_by_length"}
 
 
 def test_check_writes_nothing_and_names_what_is_stale(
-    module: Module, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some_codes(record, "CorrSH")
-    figures, folder = module("figures"), tmp_path / "figures"
-    command = ["figures.py", "--folder", str(folder)]
+    folder = tmp_path / "figures"
+    command = ["figures", "--folder", str(folder)]
     monkeypatch.setattr(sys, "argv", [*command, "--check"])
     with pytest.raises(SystemExit, match="run `make tables`: maps_of_codes, bit_correlations"):
-        figures.main()
+        svg.main()
     assert not folder.exists()
     monkeypatch.setattr(sys, "argv", command)
-    figures.main()
+    svg.main()
     monkeypatch.setattr(sys, "argv", [*command, "--check"])
-    figures.main()
+    svg.main()
 
 
 def test_figures_in_the_docs_are_what_the_results_give() -> None:
-    command = [sys.executable, str(SCRIPTS / "figures.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "experiments.figures", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_drawn_of_nothing(module: Module, results_folder: Path, tmp_path: Path) -> None:
-    assert module("figures").stale(tmp_path) == {}
+def test_nothing_is_drawn_of_nothing(results_folder: Path, tmp_path: Path) -> None:
+    assert svg.stale(tmp_path) == {}
 
 
-def test_lines_are_the_means_over_seeds(module: Module, record: Record) -> None:
-    some_results(module, record)
-    figure = module("length_figure").draw("tables")
+def test_lines_are_the_means_over_seeds(record: Record) -> None:
+    some_results(record)
+    figure = lengths.draw("tables")
     above, below = figure.axes[0], figure.axes[3]
     assert len(above.lines) == 13  # twelve methods, and CorrSH as published
     for line in above.lines:
@@ -104,15 +107,15 @@ def test_lines_are_the_means_over_seeds(module: Module, record: Record) -> None:
     assert (0.4389, 0.5839, 0.6183, 0.6279, 0.6359) in drawn  # the paper's CorrSH on ng20
 
 
-def test_lines_of_the_model_s_figures_are_what_was_measured(module: Module) -> None:
-    (measured,) = module("results").read_all("gradient-estimators")
-    _, variance = module("model_figures").draw_gradient_estimators().axes
+def test_lines_of_the_model_s_figures_are_what_was_measured() -> None:
+    (measured,) = files.read_all("gradient-estimators")
+    _, variance = models.draw_gradient_estimators().axes
     assert len(variance.lines) == len({p["estimator"] for p in measured["points"]}) == 7
     (arm,) = (line for line in variance.lines if line.get_label() == "ARM")
     wanted = [p["variance"] for p in measured["points"] if p["estimator"] == "arm"]
     assert arm.get_ydata() == pytest.approx(wanted)
-    (measured,) = module("results").read_all("shortcut-distance")
-    panels = module("model_figures").draw_shortcut_distance().axes
+    (measured,) = files.read_all("shortcut-distance")
+    panels = models.draw_shortcut_distance().axes
     for axes, part in zip(panels, ("variance", "coupling", "bits"), strict=True):
         drawn = sorted(tuple(line.get_ydata()) for line in axes.lines)
         series = sorted({p["series"] for p in measured[part]})
@@ -137,37 +140,35 @@ def overlaps(figure: object) -> list[tuple[str, str]]:
     return found
 
 
-def test_labels_do_not_overlap_even_where_all_lines_end_at_one_point(
-    module: Module, record: Record
-) -> None:
-    some_results(module, record)
-    with mpl.rc_context(module("figures").STYLE):
-        figure = module("length_figure").draw("tables")
+def test_labels_do_not_overlap_even_where_all_lines_end_at_one_point(record: Record) -> None:
+    some_results(record)
+    with mpl.rc_context(svg.STYLE):
+        figure = lengths.draw("tables")
         assert overlaps(figure) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_labels_are_moved_as_little_as_can_be(module: Module, seed: int) -> None:
+def test_labels_are_moved_as_little_as_can_be(seed: int) -> None:
     """Least squares under the gaps is isotonic regression of what is left of the gaps."""
     rng = np.random.default_rng(seed)
     wanted = np.sort(rng.uniform(0, 60, 12))
     steps = 5.0 * np.arange(12)
-    found = module("length_figure").apart(wanted.tolist(), 5.0)
+    found = lengths.apart(wanted.tolist(), 5.0)
     expected = IsotonicRegression().fit_transform(np.arange(12), wanted - steps) + steps
     assert found == pytest.approx(expected.tolist())
 
 
-def test_every_newsgroup_has_a_colour_of_its_own(module: Module) -> None:
-    colours = module("code_figures").colours()
+def test_every_newsgroup_has_a_colour_of_its_own() -> None:
+    colours = code_figures.colours()
     assert sorted(colours) == list(range(20))
     assert len(set(colours.values())) == 20
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_names_on_a_map_do_not_lie_on_each_other(module: Module, seed: int) -> None:
+def test_names_on_a_map_do_not_lie_on_each_other(seed: int) -> None:
     rng = np.random.default_rng(seed)
     boxes = [(*place, 0.2) for place in rng.uniform(0.2, 0.8, (20, 2)).tolist()]
-    heights = module("code_figures").lines_apart(boxes, 0.03)
+    heights = code_figures.lines_apart(boxes, 0.03)
     for (x, _, _), y in zip(boxes, heights, strict=True):
         beside = [h for (a, _, _), h in zip(boxes, heights, strict=True) if abs(a - x) < 0.2]
         assert sum(abs(h - y) < 0.03 - 1e-5 for h in beside) == 1  # itself

@@ -9,26 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Module
+from experiments.figures import svg
+from experiments.runs import runner, sweeps
+from experiments.tables import pages
 
 Corpus = Callable[[str], Path]
 
 
 @pytest.fixture
-def main(
-    module: Module, results_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., None]:
+def main(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """The command line of run.py in this process; its workers are processes of their own."""
 
     def call(*arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["run.py", *arguments])
-        module("run").main()
+        monkeypatch.setattr(sys, "argv", ["runs", *arguments])
+        runner.main()
 
     return call
 
 
 def test_from_runs_to_a_figure_and_finished_runs_are_skipped(
-    module: Module,
     main: Callable[..., None],
     small_corpus: Corpus,
     results_folder: Path,
@@ -47,14 +46,14 @@ def test_from_runs_to_a_figure_and_finished_runs_are_skipped(
     main("smoke", "--device", "cpu")
     assert capsys.readouterr().out == "0 runs to do\n"
     assert {path: path.read_bytes() for path in (results_folder / "smoke").iterdir()} == files
-    shown = module("tables").smoke()
+    shown = pages.smoke()
     assert shown.count("| reuters | 16 |") == 3
-    assert module("figures").stale(results_folder).keys() == {"smoke"}
+    assert svg.stale(results_folder).keys() == {"smoke"}
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "something else"])
 def test_data_that_is_missing_or_damaged_is_said_with_its_name(
-    module: Module, small_corpus: Corpus, damage: str
+    small_corpus: Corpus, damage: str
 ) -> None:
     path = small_corpus("reuters")
     if damage == "missing":
@@ -64,9 +63,9 @@ def test_data_that_is_missing_or_damaged_is_said_with_its_name(
     expected = (
         "a .mat file, got no such file" if damage == "missing" else "an intact .mat file, got"
     )
-    itq = next(run for run in module("runs").EXPERIMENTS["smoke"] if run.settings.name == "ITQ")
+    itq = next(run for run in sweeps.EXPERIMENTS["smoke"] if run.settings.name == "ITQ")
     with pytest.raises(Exception, match=f"reuters.tfidf.mat: expected {expected}"):
-        module("run").measure(itq, "cpu")
+        runner.measure(itq, "cpu")
 
 
 @pytest.mark.parametrize(
@@ -89,13 +88,11 @@ def test_a_result_that_is_not_understood_is_neither_skipped_nor_replaced(
     assert path.read_text() == text
 
 
-def test_tables_and_figures_refuse_such_a_result_too(
-    module: Module, results_folder: Path, tmp_path: Path
-) -> None:
+def test_tables_and_figures_refuse_such_a_result_too(results_folder: Path, tmp_path: Path) -> None:
     path = results_folder / "tables" / "NASH-tmc-8-0.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 3}')
-    for read in (module("tables").methods, lambda: module("figures").stale(tmp_path)):
+    for read in (pages.methods, lambda: svg.stale(tmp_path)):
         with pytest.raises(SystemExit, match=r"NASH-tmc-8-0.json is a result of format 3"):
             read()
 
@@ -125,30 +122,27 @@ def test_an_unknown_experiment_is_refused_with_those_that_are_known(
     assert "quality" in said
 
 
-def test_an_unknown_method_is_refused_with_those_that_are_known(module: Module) -> None:
-    runs = module("runs")
-    run = runs.Run("smoke", runs.Settings("odd", "Oddhash"), "reuters", 16, 0)
+def test_an_unknown_method_is_refused_with_those_that_are_known() -> None:
+    run = sweeps.Run("smoke", sweeps.Settings("odd", "Oddhash"), "reuters", 16, 0)
     with pytest.raises(SystemExit, match=r"unknown method 'Oddhash': one of .*CorrSH"):
-        module("run").make(run, "cpu")
+        runner.make(run, "cpu")
 
 
 def test_one_failed_run_does_not_take_the_others_with_it(
-    module: Module, small_corpus: Corpus, results_folder: Path
+    small_corpus: Corpus, results_folder: Path
 ) -> None:
     small_corpus("reuters")
-    runs = module("runs")
-    good = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "reuters", 16, 0)
-    bad = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "tmc", 16, 0)
+    good = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "reuters", 16, 0)
+    bad = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "tmc", 16, 0)
     with pytest.raises(SystemExit, match=r"failed:\nITQ-tmc-16-0.json: .*no such file"):
-        module("run").sweep([bad, good], 1, "cpu", None)
+        runner.sweep([bad, good], 1, "cpu", None)
     assert [path.name for path in (results_folder / "smoke").iterdir()] == [good.path.name]
 
 
 def test_runs_that_time_did_not_allow_are_counted(
-    module: Module, results_folder: Path, capsys: pytest.CaptureFixture[str]
+    results_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = module("runs")
-    run = runs.Run("smoke", runs.Settings("ITQ", "ITQ"), "reuters", 16, 0)
-    module("run").sweep([run], 1, "cpu", 0.0)
+    run = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "reuters", 16, 0)
+    runner.sweep([run], 1, "cpu", 0.0)
     assert "1 runs not started within 0 s: the same command goes on" in capsys.readouterr().out
     assert not results_folder.exists()

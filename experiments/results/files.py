@@ -9,7 +9,7 @@ from typing import Any
 
 FORMAT = 2
 # RESULTS names another folder, so that a trial does not touch what is committed.
-FOLDER = Path(os.environ.get("RESULTS", Path(__file__).parent / "results"))
+FOLDER = Path(os.environ.get("RESULTS", Path(__file__).parent))
 
 
 def write(path: Path, result: dict[str, Any], indent: int | None = 1) -> None:

@@ -1,6 +1,6 @@
 """Train and measure the runs of an experiment; finished ones are skipped, so a sweep can be resumed.
 
-    BOLTZHASH_DATA=... python experiments/run.py quality ingredients --workers 8
+    BOLTZHASH_DATA=... python -m experiments.runs quality ingredients --workers 8
 
 Database is train, a hit is relevant when it shares a label with the query, ties in expectation. Of a
 deep method every epoch is measured, which gives three figures, always named:
@@ -22,8 +22,8 @@ from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from results import read, write
-from runs import EXPERIMENTS, Run
+from experiments.results.files import read, write
+from experiments.runs.sweeps import EXPERIMENTS, Run
 
 
 def make(run: Run, device: str) -> Any:
@@ -44,8 +44,8 @@ def measure(run: Run, device: str) -> dict[str, Any]:
 
     from boltzhash.codes import bit_balance, distinct, unpack
     from boltzhash.hashers.shared.deep import DeepHasher
-    from corpora import corpus
-    from evaluation import Curve, final
+    from experiments.runs.corpora import corpus
+    from experiments.runs.evaluation import Curve, final
 
     data = corpus(run.corpus)
     hasher = make(run, device)
@@ -210,7 +210,3 @@ def keep_weak_labels(folder: str) -> None:
 def _measure_until(deadline: float, run: Run, device: str) -> dict[str, Any] | None:
     # time.monotonic is the same clock in all processes of a machine
     return measure(run, device) if time.monotonic() < deadline else None
-
-
-if __name__ == "__main__":
-    main()

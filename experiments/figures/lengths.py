@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-import paper
-from cells import Cell, cells
-from paper_tables import WITHOUT_EPOCHS
-from results import read_all
-from runs import LENGTHS, MAIN
+from experiments import paper
+from experiments.results.files import read_all
+from experiments.runs.sweeps import LENGTHS, MAIN
+from experiments.tables.cells import Cell, cells
+from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 CORPORA = {"ng20": "20 Newsgroups", "reuters": "Reuters-21578", "tmc": "TMC"}
 WIDTH, HEIGHT = 11.0, 8.4  # inches

@@ -1,4 +1,4 @@
-"""Figure 2, maps of 128-bit codes, and the correlations of their bits: from what ``codes.py`` left."""
+"""Figure 2, maps of 128-bit codes, and the correlations of their bits: what ``runs/codes.py`` left."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from cells import Result, short
-from results import read_all
+from experiments.results.files import read_all
+from experiments.tables.cells import Result, short
 
 Matrix = NDArray[np.float64]
 

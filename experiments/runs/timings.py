@@ -1,6 +1,6 @@
 """Seconds an epoch by (v, k) against NASH: the paper's Table 4. Alone on the GPU, nothing beside it.
 
-BOLTZHASH_DATA=... python experiments/timings.py
+BOLTZHASH_DATA=... python -m experiments.runs.timings
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import paper
-from corpora import corpus
-from results import FOLDER, write
-from run import circumstances
+from experiments import paper
+from experiments.results.files import FOLDER, write
+from experiments.runs.corpora import corpus
+from experiments.runs.runner import circumstances
 
 FEW, MANY = 10, 60  # epochs of two fits; what the second takes longer is training alone
 BITS, BATCH = 64, 100

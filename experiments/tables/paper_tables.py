@@ -5,10 +5,20 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-import paper
-from cells import PROTOCOLS, Cell, cells, markdown, mean, seeds, short, signed, spread
-from results import read_all
-from runs import COMPONENTS, DEEP, LENGTHS, MAIN, RANKS, SHALLOW
+from experiments import paper
+from experiments.results.files import read_all
+from experiments.runs.sweeps import COMPONENTS, DEEP, LENGTHS, MAIN, RANKS, SHALLOW
+from experiments.tables.cells import (
+    PROTOCOLS,
+    Cell,
+    cells,
+    markdown,
+    mean,
+    seeds,
+    short,
+    signed,
+    spread,
+)
 
 WITHOUT_EPOCHS = (
     *SHALLOW,

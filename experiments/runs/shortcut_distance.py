@@ -1,6 +1,6 @@
 """How far the Gaussian shortcut is from the Boltzmann posterior that it stands for.
 
-    python experiments/shortcut_distance.py   # a minute on one core; make tables draws
+    python -m experiments.runs.shortcut_distance   # a minute on one core; make tables draws
 
 Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This
 measures the total variation distance of the two, while the variances, the couplings or the number
@@ -28,8 +28,8 @@ from scipy.special import gammaln, logsumexp
 
 from boltzhash.hashers.shared.inference import logistic_normal_mean
 from boltzhash.training.distributions import Boltzmann, LowRankCovariance
-from results import FOLDER, rounded, write
-from run import circumstances
+from experiments.results.files import FOLDER, rounded, write
+from experiments.runs.runner import circumstances
 
 Floats = NDArray[np.float64]
 Record = dict[str, Any]

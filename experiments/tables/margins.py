@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import paper
-from cells import PROTOCOLS, cells, markdown, seeds, signed, spread
-from intervals import difference
-from results import read_all
-from runs import LENGTHS, MAIN
+from experiments import paper
+from experiments.results.files import read_all
+from experiments.runs.sweeps import LENGTHS, MAIN
+from experiments.tables.cells import PROTOCOLS, cells, markdown, seeds, signed, spread
+from experiments.tables.intervals import difference
 
 Figures = Sequence[float | None]  # a row of the paper's tables
 

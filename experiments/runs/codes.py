@@ -1,9 +1,9 @@
 """What Figure 2 and the heat maps of bits are drawn from: codes of 128 bits on 20 Newsgroups.
 
-    BOLTZHASH_DATA=... python experiments/codes.py
+    BOLTZHASH_DATA=... python -m experiments.runs.codes
 
 Fits each method, makes a map of the codes of the test documents (UMAP on Hamming distances) and keeps
-how their bits go together. Finished fits are skipped. ``figures.py`` draws from what this leaves.
+how their bits go together. Finished fits are skipped. ``figures/codes.py`` draws from what this leaves.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from boltzhash.codes import Bits, unpack
 from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
 from boltzhash.metrics.codes import bit_correlations
-from corpora import Corpus, corpus
-from evaluation import TOP
-from results import write
-from run import circumstances, identity, make, unfinished
-from runs import AS_PUBLISHED, DEFAULT, Run, Settings, grid
+from experiments.results.files import write
+from experiments.runs.corpora import Corpus, corpus
+from experiments.runs.evaluation import TOP
+from experiments.runs.runner import circumstances, identity, make, unfinished
+from experiments.runs.sweeps import AS_PUBLISHED, DEFAULT, Run, Settings, grid
 
 BITS, SEED = 128, 0
 NEIGHBOURS, MIN_DISTANCE = 15, 0.1  # UMAP's own defaults, named since pictures depend on them

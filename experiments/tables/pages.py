@@ -3,8 +3,8 @@
 A page says where a table goes: between ``<!-- table: NAME -->`` and ``<!-- end -->``. Whatever stands
 there is replaced, so that the same results always give the same bytes.
 
-    python experiments/tables.py            # write
-    python experiments/tables.py --check    # say which pages are not what the results give
+    python -m experiments.tables            # write
+    python -m experiments.tables --check    # say which pages are not what the results give
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import claims
-import gradient_tables
-import margins
-import paper_tables
-import posterior
-from cells import PROTOCOLS, Result, cells, markdown, mean, seeds, short, signed, spread
-from results import read_all
-from runs import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
+from experiments.results.files import read_all
+from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
+from experiments.tables import claims, gradients, margins, paper_tables, posterior
+from experiments.tables.cells import (
+    PROTOCOLS,
+    Result,
+    cells,
+    markdown,
+    mean,
+    seeds,
+    short,
+    signed,
+    spread,
+)
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -236,8 +242,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "appendix-margin": margins.over_rbsh_table,
     "seconds": paper_tables.seconds_table,
     "seconds-summary": paper_tables.seconds_summary,
-    "gradient-bias": gradient_tables.bias_table,
-    "gradient-variance": gradient_tables.variance_table,
+    "gradient-bias": gradients.bias_table,
+    "gradient-variance": gradients.variance_table,
     "posterior": posterior.posterior_table,
     "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,
@@ -282,7 +288,3 @@ def main() -> None:
         if stale
         else f"{len(PAGES)} pages, as they were"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,12 @@
-"""Bias and variance of the gradient estimators, from what ``gradient_estimators.py`` measured."""
+"""Bias and variance of the gradient estimators, from what ``runs/gradient_estimators.py`` measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from cells import markdown, short
-from results import read_all
+from experiments.results.files import read_all
+from experiments.tables.cells import markdown, short
 
 NAMES = {
     "straight-through": "straight-through",

@@ -1,6 +1,6 @@
 """Precision of the top 100 by tf-idf cosine, without any hashing: what words alone give.
 
-BOLTZHASH_DATA=... python experiments/tfidf_cosine.py
+BOLTZHASH_DATA=... python -m experiments.runs.tfidf_cosine
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from boltzhash.text.tfidf import unit_rows
-from corpora import Corpus, Split, corpus
-from results import FOLDER, write
-from run import circumstances
+from experiments.results.files import FOLDER, write
+from experiments.runs.corpora import Corpus, Split, corpus
+from experiments.runs.runner import circumstances
 
 TOP = 100
 BLOCK = 500

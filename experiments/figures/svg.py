@@ -1,7 +1,7 @@
 """Figures of the docs from result files, and nothing else: part of ``make tables``.
 
-    python experiments/figures.py            # write docs/figures
-    python experiments/figures.py --check    # say which figures are not what the results give
+    python -m experiments.figures            # write docs/figures
+    python -m experiments.figures --check    # say which figures are not what the results give
 
 The same results give the same bytes: files are read in the order of their names, an SVG carries no
 date and its identifiers come from a fixed salt. A figure whose results are not there yet is left out.
@@ -20,20 +20,18 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-import code_figures
-import length_figure
-import model_figures
+from experiments.figures import codes, lengths, models
 
-FOLDER = Path(__file__).parent.parent / "docs" / "figures"
+FOLDER = Path(__file__).parents[2] / "docs" / "figures"
 
 # None where there are no results to draw.
 FIGURES: dict[str, Callable[[], Figure | None]] = {
-    "smoke": partial(length_figure.draw, "smoke"),
-    "precision_by_length": partial(length_figure.draw, "tables", "quality"),
-    "maps_of_codes": code_figures.draw_maps,
-    "bit_correlations": code_figures.draw_correlations,
-    "gradient_estimators": model_figures.draw_gradient_estimators,
-    "shortcut_distance": model_figures.draw_shortcut_distance,
+    "smoke": partial(lengths.draw, "smoke"),
+    "precision_by_length": partial(lengths.draw, "tables", "quality"),
+    "maps_of_codes": codes.draw_maps,
+    "bit_correlations": codes.draw_correlations,
+    "gradient_estimators": models.draw_gradient_estimators,
+    "shortcut_distance": models.draw_shortcut_distance,
 }
 
 STYLE: Any = {  # matplotlib types its keys one by one, differently in every version
@@ -84,6 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where they go")
     options = parser.parse_args()
+    mpl.use("svg")
     changed = stale(options.folder)
     if options.check and changed:
         raise SystemExit(f"not what the results give, run `make tables`: {', '.join(changed)}")
@@ -91,8 +90,3 @@ def main() -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         (options.folder / f"{name}.svg").write_bytes(contents)
     print(f"{len(changed) or 'no'} figures changed")
-
-
-if __name__ == "__main__":
-    mpl.use("svg")
-    main()

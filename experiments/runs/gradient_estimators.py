@@ -1,6 +1,6 @@
 """Bias and variance of the gradient estimators on a decoder like the one that is trained.
 
-    python experiments/gradient_estimators.py   # a minute on one core; make tables draws
+    python -m experiments.runs.gradient_estimators   # a minute on one core; make tables draws
 
 f(s) = −log p(x | s) for a few documents: a linear decoder with random weights, eight bits, and words
 drawn from it at a code of each document. The posterior has |logit| the same on all bits, from nearly
@@ -26,8 +26,8 @@ from torch import Tensor, nn
 
 from boltzhash.training.distributions import Bernoulli, enumerate_codes
 from boltzhash.training.gradients import REBAR, GradientEstimator, GumbelSoftmax, make_estimator
-from results import FOLDER, rounded, write
-from run import circumstances
+from experiments.results.files import FOLDER, rounded, write
+from experiments.runs.runner import circumstances
 
 Record = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """How often the code μ > 0 differs from what the Boltzmann posterior b(s) itself would say.
 
-    BOLTZHASH_DATA=... python experiments/code_disagreement.py
+    BOLTZHASH_DATA=... python -m experiments.runs.code_disagreement
 
 μ > 0 thresholds the marginals of what training samples (r ~ N(μ, Σ), s ~ Bernoulli(σ(r))). The
 Boltzmann machine has other marginals: its conditional logit is μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j. On
@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from boltzhash.codes import pack
 from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
-from corpora import corpus
-from evaluation import TOP
-from results import write
-from run import circumstances, identity, make, unfinished
-from runs import DEFAULT, MAIN, PUBLISHED, Run, grid
+from experiments.results.files import write
+from experiments.runs.corpora import corpus
+from experiments.runs.evaluation import TOP
+from experiments.runs.runner import circumstances, identity, make, unfinished
+from experiments.runs.sweeps import DEFAULT, MAIN, PUBLISHED, Run, grid
 
 SWEEPS, BURN_IN, BITS, SEED = 300, 50, 32, 0
 RUNS = grid("disagreement", [PUBLISHED, DEFAULT], MAIN, [BITS], [SEED])

@@ -20,7 +20,7 @@ from boltzhash.hashers import VDSH
 from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
 from boltzhash.training.networks import parallel_linear
-from corpora import Corpus, Split
+from experiments.runs.corpora import Corpus, Split
 
 TOP = 100
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from scipy.stats import spearmanr
 
-import paper
-from cells import PROTOCOLS, cells, markdown, mean, short, signed
-from paper_tables import WITHOUT_EPOCHS
-from results import read_all
-from runs import LENGTHS, MAIN
+from experiments import paper
+from experiments.results.files import read_all
+from experiments.runs.sweeps import LENGTHS, MAIN
+from experiments.tables.cells import PROTOCOLS, cells, markdown, mean, short, signed
+from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
 Precision = Mapping[tuple[str, str, int], float]  # of a method, corpus and length

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from results import FOLDER
+from experiments.results.files import FOLDER
 
 MAIN = ("ng20", "reuters", "tmc")
 LENGTHS = (8, 16, 32, 64, 128)
