@@ -20,7 +20,7 @@ from experiments.results import files
 from experiments.runs import corpora, evaluation, runner, sweeps
 from experiments.tables import pages
 
-from .conftest import ROOT
+from ..conftest import ROOT
 
 
 def test_every_run_has_a_file_of_its_own_and_settings_that_exist() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from experiments.results import files
 from experiments.tables import claims, gradients, margins, pages, paper_tables
 
-from .conftest import Record
+from ..conftest import Record
 
 
 def rows(table: str) -> list[list[str]]:

@@ -18,7 +18,7 @@ from experiments.figures import codes as code_figures
 from experiments.figures import lengths, models, svg
 from experiments.results import files
 
-from .conftest import ROOT, Record
+from ..conftest import ROOT, Record
 
 
 @pytest.fixture(autouse=True)

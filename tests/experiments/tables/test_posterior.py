@@ -7,7 +7,7 @@ from scipy import stats
 
 from experiments.tables import posterior
 
-from .conftest import Record
+from ..conftest import Record
 
 CORRELATED = [0.60, 0.62, 0.61, 0.63, 0.60]
 FACTORISED = [0.50, 0.51, 0.53, 0.50, 0.52]
