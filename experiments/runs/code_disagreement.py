@@ -28,8 +28,8 @@ from boltzhash.metrics import expected_precision
 from experiments.results.files import write
 from experiments.runs.corpora import corpus
 from experiments.runs.evaluation import TOP
-from experiments.runs.runner import circumstances, identity, make, unfinished
-from experiments.runs.sweeps import DEFAULT, MAIN, PUBLISHED, Run, grid
+from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.sweeps import DEFAULT, MAIN, PUBLISHED, Run, grid, unfinished
 
 SWEEPS, BURN_IN, BITS, SEED = 300, 50, 32, 0
 RUNS = grid("disagreement", [PUBLISHED, DEFAULT], MAIN, [BITS], [SEED])
@@ -104,8 +104,8 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
     for run in unfinished(RUNS):
-        write(run.path, compare(run, options.device))
-        print(run.path.stem, flush=True)
+        write(run.experiment, compare(run, options.device))
+        print(run.name, flush=True)
 
 
 if __name__ == "__main__":

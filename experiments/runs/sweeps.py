@@ -1,14 +1,13 @@
-"""Which models are trained: every experiment is a list of runs, a run is one result file."""
+"""Which models are trained: every experiment is a list of runs, a run is one line of its result file."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from experiments.results.files import FOLDER
+from experiments.results.files import read_all
 
 MAIN = ("ng20", "reuters", "tmc")
 LENGTHS = (8, 16, 32, 64, 128)
@@ -37,9 +36,8 @@ class Run:
     seed: int
 
     @property
-    def path(self) -> Path:
-        name = f"{self.settings.name}-{self.corpus}-{self.bits}-{self.seed}.json"
-        return FOLDER / self.experiment / name
+    def name(self) -> str:
+        return f"{self.settings.name}-{self.corpus}-{self.bits}-{self.seed}"
 
 
 def grid(
@@ -54,6 +52,14 @@ def grid(
         Run(experiment, s, corpus, bits, seed)
         for seed, s, corpus, bits in itertools.product(seeds, settings, corpora, lengths)
     ]
+
+
+def unfinished(runs: Iterable[Run]) -> list[Run]:
+    """Those without a result; a file that is not understood is refused, not written anew."""
+    runs = list(runs)
+    sweeps = {run.experiment for run in runs}
+    done = {(sweep, result["run"]) for sweep in sweeps for result in read_all(sweep)}
+    return [run for run in runs if (run.experiment, run.name) not in done]
 
 
 DEFAULT = Settings("CorrSH", "CorrSH")

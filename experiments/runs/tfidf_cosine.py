@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from boltzhash.text.tfidf import unit_rows
-from experiments.results.files import FOLDER, write
+from experiments.results.files import write
 from experiments.runs.corpora import Corpus, Split, corpus
 from experiments.runs.runner import circumstances
 
@@ -34,13 +34,14 @@ def main() -> None:
     for name in ("ng20", "reuters", "tmc", "debian"):
         data = corpus(name)
         result = {
+            "run": name,
             "corpus": name,
             "val_precision": precision(data, data.val),
             "test_precision": precision(data, data.test),
             "data_sha256": data.sha256,
             **circumstances(gpu=False),
         }
-        write(FOLDER / "tfidf-cosine" / f"{name}.json", result)
+        write("tfidf-cosine", result)
         print(name, f"{result['test_precision']:.4f}", flush=True)
 
 

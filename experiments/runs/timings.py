@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from experiments import paper
-from experiments.results.files import FOLDER, write
+from experiments.results.files import write
 from experiments.runs.corpora import corpus
 from experiments.runs.runner import circumstances
 
@@ -41,11 +41,11 @@ def main() -> None:
     for name, hasher in hashers.items():
         seconds = seconds_an_epoch(hasher, "tmc")
         print(name, f"{seconds:.4f} s an epoch", flush=True)
-        result = {"settings": name, "corpus": "tmc", "bits": BITS, "batch_size": BATCH}
+        result = {"run": name, "settings": name, "corpus": "tmc", "bits": BITS, "batch_size": BATCH}
         import torch
 
         more = circumstances(gpu=torch.cuda.is_available())
-        write(FOLDER / "timings" / f"{name}.json", {**result, "seconds_an_epoch": seconds, **more})
+        write("timings", {**result, "seconds_an_epoch": seconds, **more})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.io import savemat
 
 from experiments.results import files
-from experiments.runs import corpora, sweeps
+from experiments.runs import corpora
 from experiments.tables import cells
 
 ROOT = Path(__file__).parents[2]
@@ -24,30 +24,33 @@ Record = Callable[..., None]
 def results_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty folder where result files are read and written instead of the committed ones."""
     folder = tmp_path / "results"
-    for module in (files, sweeps):
-        monkeypatch.setattr(module, "FOLDER", folder)
+    monkeypatch.setattr(files, "FOLDER", folder)
     return folder
+
+
+def made_up(settings: str, corpus: str, bits: int, *, seed: int = 0, **more: Any) -> files.Result:
+    """A result: made_up("NASH", "tmc", 32, seed=0, label_free=0.5, ...)."""
+    precision = {
+        protocol: more.pop(protocol.replace("-", "_"))
+        for protocol in cells.PROTOCOLS
+        if protocol.replace("-", "_") in more
+    }
+    named = {"settings": settings, "corpus": corpus, "bits": bits, "seed": seed}
+    return {"run": f"{settings}-{corpus}-{bits}-{seed}", "precision": precision, **named, **more}
 
 
 @pytest.fixture
 def record(results_folder: Path) -> Record:
     """Write a made-up result: record("tables", "NASH", "tmc", 32, seed=0, label_free=0.5, ...)."""
 
-    def write(
-        experiment: str, settings: str, corpus: str, bits: int, *, seed: int = 0, **more: Any
-    ) -> None:
-        precision = {
-            protocol: more.pop(protocol.replace("-", "_"))
-            for protocol in cells.PROTOCOLS
-            if protocol.replace("-", "_") in more
-        }
-        named = {"settings": settings, "corpus": corpus, "bits": bits, "seed": seed}
-        files.write(
-            results_folder / experiment / f"{settings}-{corpus}-{bits}-{seed}.json",
-            {"experiment": experiment, "precision": precision, **named, **more},
-        )
+    return lambda experiment, *run, **more: files.write(experiment, made_up(*run, **more))
 
-    return write
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
+    ]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from experiments.figures import codes as code_figures
 from experiments.figures import lengths, models, svg
 from experiments.results import files
 
-from ..conftest import ROOT, Record
+from ..conftest import Record, made_up
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +25,18 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     mpl.use("svg")
 
 
-def some_results(record: Record, value: float = 0.5) -> None:
+@pytest.fixture
+def _some_results(results_folder: Path) -> None:
     """Every method at every length, a curve that rises with the length, two seeds."""
-    for line in lengths.LINES:
-        for corpus, (place, bits), suffix in itertools.product(
-            ("ng20", "reuters", "tmc"), enumerate((8, 16, 32, 64, 128)), ("", "-published")
-        ):
-            for seed in (0, 1):
-                found = value + place / 100 + seed / 50
-                more = {"published": found + 0.1, "label_free": found}
-                record("tables", f"{line.method}{suffix}", corpus, bits, seed=seed, **more)
+    settings = [line.method + suffix for line in lengths.LINES for suffix in ("", "-published")]
+    results = []
+    for name, corpus, (place, bits), seed in itertools.product(
+        settings, ("ng20", "reuters", "tmc"), enumerate((8, 16, 32, 64, 128)), (0, 1)
+    ):
+        found = 0.5 + place / 100 + seed / 50
+        more = {"published": found + 0.1, "label_free": found}
+        results.append(made_up(name, corpus, bits, seed=seed, **more))
+    files.write("tables", *results)
 
 
 def some_codes(record: Record, settings: str) -> None:
@@ -53,10 +54,10 @@ def some_codes(record: Record, settings: str) -> None:
     )
 
 
+@pytest.mark.usefixtures("_some_results")
 def test_the_same_results_give_the_same_bytes_and_others_do_not(
     record: Record, tmp_path: Path
 ) -> None:
-    some_results(record)
     for name in ("VDSH", "CorrSH", "CorrSH-published"):
         some_codes(record, name)
     names = {"precision_by_length", "maps_of_codes", "bit_correlations"}
@@ -85,18 +86,12 @@ def test_check_writes_nothing_and_names_what_is_stale(
     svg.main()
 
 
-def test_figures_in_the_docs_are_what_the_results_give() -> None:
-    command = [sys.executable, "-m", "experiments.figures", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_nothing_is_drawn_of_nothing(results_folder: Path, tmp_path: Path) -> None:
     assert svg.stale(tmp_path) == {}
 
 
-def test_lines_are_the_means_over_seeds(record: Record) -> None:
-    some_results(record)
+@pytest.mark.usefixtures("_some_results")
+def test_lines_are_the_means_over_seeds() -> None:
     figure = lengths.draw("tables")
     above, below = figure.axes[0], figure.axes[3]
     assert len(above.lines) == 13  # twelve methods, and CorrSH as published
@@ -140,8 +135,8 @@ def overlaps(figure: object) -> list[tuple[str, str]]:
     return found
 
 
-def test_labels_do_not_overlap_even_where_all_lines_end_at_one_point(record: Record) -> None:
-    some_results(record)
+@pytest.mark.usefixtures("_some_results")
+def test_labels_do_not_overlap_even_where_all_lines_end_at_one_point() -> None:
     with mpl.rc_context(svg.STYLE):
         figure = lengths.draw("tables")
         assert overlaps(figure) == []

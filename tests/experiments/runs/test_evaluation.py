@@ -1,11 +1,7 @@
-"""The experiments' own code: runs, result files, measures on a device, tables of the docs."""
+"""Precision after every epoch, on a device, against the library's."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,20 +12,7 @@ from scipy import sparse
 from boltzhash import VDSH, CorrSH
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
-from experiments.results import files
-from experiments.runs import corpora, evaluation, runner, sweeps
-from experiments.tables import pages
-
-from ..conftest import ROOT
-
-
-def test_every_run_has_a_file_of_its_own_and_settings_that_exist() -> None:
-    all_runs = [one for several in sweeps.EXPERIMENTS.values() for one in several]
-    assert len({one.path for one in all_runs}) == len(all_runs)
-    for one in {r.settings.name + r.settings.method: r for r in all_runs}.values():
-        hasher = runner.make(one, "cpu")
-        assert hasher.n_bits == one.bits
-        assert {k: hasher.get_params()[k] for k in one.settings.arguments} == one.settings.arguments
+from experiments.runs import corpora, evaluation
 
 
 @pytest.mark.parametrize("n_bits", [8, 32])
@@ -92,46 +75,3 @@ def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
     assert seen == [False, False, True]
     assert len(curve.epochs) == 3
     np.testing.assert_array_equal(hasher.weights_["medians"], plain.weights_["medians"])
-
-
-def test_protocols_choose_epochs_by_what_they_say() -> None:
-    protocols = runner.protocols
-    epochs = [(1, 0.5, 0.4), (2, 0.7, 0.5), (3, 0.6, 0.8), (4, 0.6, 0.3)]
-    assert protocols(0.3, epochs) == {"published": 0.8, "validation": 0.5, "label-free": 0.3}
-    assert set(protocols(0.2, []).values()) == {0.2}
-
-
-def test_results_of_another_format_or_damaged_ones_are_refused_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "one.json"
-    files.write(path, {"value": 1})
-    assert files.read(path)["value"] == 1
-    assert list(tmp_path.iterdir()) == [path]  # nothing half-written beside it
-    for text, message in (
-        (json.dumps({"format": 1}), "format 1, this code reads"),
-        (json.dumps({"value": 2}), "format None"),
-        ("[1]", "format None"),
-        ('{"format":', "cannot be read as a result"),
-    ):
-        path.write_text(text)
-        with pytest.raises(SystemExit, match=message):
-            files.read(path)
-        assert path.read_text() == text
-
-
-def test_unknown_names_and_missing_data_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit, match="unknown corpus 'brown'"):
-        corpora.corpus("brown")
-    monkeypatch.delenv("BOLTZHASH_DATA", raising=False)
-    with pytest.raises(SystemExit, match="set BOLTZHASH_DATA"):
-        corpora.corpus("reuters")
-
-
-def test_tables_in_the_docs_are_what_the_results_give() -> None:
-    command = [sys.executable, "-m", "experiments.tables", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
-    with pytest.raises(SystemExit, match="no table is called 'nothing'"):
-        pages.filled("<!-- table: nothing -->\n<!-- end -->")

@@ -7,7 +7,7 @@ from scipy import stats
 
 from experiments.tables import posterior
 
-from ..conftest import Record
+from ..conftest import Record, rows
 
 CORRELATED = [0.60, 0.62, 0.61, 0.63, 0.60]
 FACTORISED = [0.50, 0.51, 0.53, 0.50, 0.52]
@@ -18,12 +18,6 @@ def both(record: Record, corpus: str, ours: list[float], theirs: list[float]) ->
         for seed, value in enumerate(values):
             more = {"published": value + 0.1 * (settings[1] == "0"), "label_free": value}
             record("ablations", settings, corpus, 64, seed=seed, **more)
-
-
-def rows(table: str) -> list[list[str]]:
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
-    ]
 
 
 def test_table_has_the_difference_and_its_interval_by_protocol(record: Record) -> None:

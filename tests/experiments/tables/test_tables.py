@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from experiments.results import files
 from experiments.tables import claims, gradients, margins, pages, paper_tables
 
-from ..conftest import Record
-
-
-def rows(table: str) -> list[list[str]]:
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
-    ]
+from ..conftest import Record, rows
 
 
 def test_methods_and_variants_come_from_the_runs_that_have_them(record: Record) -> None:
@@ -84,8 +80,8 @@ def test_ablations_say_where_the_kl_weight_ends(record: Record) -> None:
 
 def test_seconds_are_set_against_nash(results_folder: Path) -> None:
     for name, seconds in (("NASH", 0.05), ("v10-k10", 0.06)):
-        result = {"settings": name, "seconds_an_epoch": seconds, "hardware": "a GPU"}
-        files.write(results_folder / "timings" / f"{name}.json", result)
+        result = {"run": name, "settings": name, "seconds_an_epoch": seconds, "hardware": "a GPU"}
+        files.write("timings", result)
     assert rows(paper_tables.seconds_table())[-1] == [
         "v = 10", "k = 10", "3.768", "1.48", "0.0600", "1.20",
     ]  # fmt: skip
@@ -154,8 +150,7 @@ def test_gradients_have_bias_with_its_error_and_variance(results_folder: Path) -
         for name in gradients.NAMES
         for x in (5.0, 0.1)
     ]
-    path = results_folder / "gradient-estimators" / "some.json"
-    files.write(path, {"points": points})
+    files.write("gradient-estimators", {"run": "some", "points": points})
     biased = rows(gradients.bias_table())
     assert biased[0] == ["straight-through", ".010 ± .001", ".500 ± .001"]
     assert not {"ARM", "REINFORCE"} & {row[0] for row in biased}  # they have none
@@ -178,3 +173,8 @@ def test_every_table_can_be_made_of_nothing(results_folder: Path) -> None:
     tables = pages.TABLES
     assert not results_folder.exists()
     assert all(isinstance(make(), str) for make in tables.values())
+
+
+def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
+    with pytest.raises(SystemExit, match="no table is called 'nothing'"):
+        pages.filled("<!-- table: nothing -->\n<!-- end -->")
