@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from experiments.results.files import read_all
-from experiments.tables.cells import Result, short
+from experiments.results.files import Result, read_all
+from experiments.tables.cells import short
 
 Matrix = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MultipleLocator
 from experiments import paper
 from experiments.results.files import read_all
 from experiments.runs.sweeps import LENGTHS, MAIN
-from experiments.tables.cells import Cell, cells
+from experiments.tables.cells import Cells, by_length, cells
 from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 CORPORA = {"ng20": "20 Newsgroups", "reuters": "Reuters-21578", "tmc": "TMC"}
@@ -51,7 +51,7 @@ AS_PUBLISHED = Line("CorrSH-published", "CorrSH, published", "#d55e00", "o")
 
 def draw(*experiments: str) -> Figure | None:
     """Above: defaults, last epoch. Below: as published, best epoch on test, beside the paper's."""
-    results = [result for name in experiments for result in read_all(name)]
+    results = read_all(*experiments)
     ours, published = cells(results), cells(results, "published")
     if not ours:
         return None
@@ -74,7 +74,7 @@ def draw(*experiments: str) -> Figure | None:
     return figure
 
 
-def _defaults(axes: Axes, corpus: str, found: dict[Cell, list[float]]) -> None:
+def _defaults(axes: Axes, corpus: str, found: Cells) -> None:
     labels = []
     for line in (*LINES, AS_PUBLISHED):
         means = _means(found, line.method, corpus)
@@ -88,7 +88,7 @@ def _defaults(axes: Axes, corpus: str, found: dict[Cell, list[float]]) -> None:
     _finish(axes, corpus, labels)
 
 
-def _published(axes: Axes, corpus: str, found: dict[Cell, list[float]]) -> None:
+def _published(axes: Axes, corpus: str, found: Cells) -> None:
     labels = []
     for line in LINES:
         printed = paper.TABLES[corpus].get(line.method)
@@ -131,9 +131,8 @@ def _plot(
     return [Label(text, points[-1][1], style["color"], bold, "alpha" in style)]
 
 
-def _means(found: dict[Cell, list[float]], settings: str, corpus: str) -> tuple[float | None, ...]:
-    values = [found.get((settings, corpus, bits)) for bits in LENGTHS]
-    return tuple(statistics.fmean(v) if v else None for v in values)
+def _means(found: Cells, settings: str, corpus: str) -> tuple[float | None, ...]:
+    return tuple(statistics.fmean(v) if v else None for v in by_length(found, settings, corpus))
 
 
 def _finish(axes: Axes, corpus: str, labels: list[Label]) -> None:

@@ -19,7 +19,6 @@ import time
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from boltzhash.codes import pack
@@ -95,7 +94,7 @@ def compare(run: Run, device: str) -> dict[str, Any]:
         ),
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
-        **circumstances(gpu=torch.cuda.is_available() and device != "cpu"),
+        **circumstances(device),
     }
 
 

@@ -46,8 +46,6 @@ RUNS = grid(
 
 def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     """Fit one model; what is drawn of it, in integers of a thousandth."""
-    import torch
-
     hasher = make(run, device)
     start = time.perf_counter()
     hasher.fit(data.train.tfidf)
@@ -67,7 +65,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
         "code_correlation": above_diagonal(np.nan_to_num(bit_correlations(bits))),
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
-        **circumstances(gpu=torch.cuda.is_available() and device != "cpu"),
+        **circumstances(device),
     }
     if hasattr(hasher, "posterior"):
         learned = mean_correlation(hasher.posterior(data.test.tfidf))

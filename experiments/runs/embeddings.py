@@ -17,13 +17,11 @@ import importlib
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
@@ -35,9 +33,8 @@ from boltzhash.hashers.shared.features import read_features
 from boltzhash.hashers.shared.linear import orthonormal_rows
 from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.metrics import expected_precision
-from experiments.results.files import write
 from experiments.runs.corpora import checksum
-from experiments.runs.runner import circumstances
+from experiments.runs.runner import circumstances, sweep
 from experiments.runs.sweeps import LENGTHS, MAIN, Run, Settings, grid, unfinished
 
 PARTS = ("train", "val", "test")
@@ -129,7 +126,7 @@ def measure(run: Run, folder: Path) -> dict[str, Any]:
         "val_precision": precision["val"],
         "seconds": round(time.perf_counter() - start, 2),  # all in: training, codes, precision
         "data_sha256": checksum([*data.files, *files.values()]),
-        **circumstances(gpu=run.settings.name in BY_NETWORK and torch.cuda.is_available()),
+        **circumstances("auto" if run.settings.name in BY_NETWORK else "cpu"),
     }
 
 
@@ -155,19 +152,6 @@ def by_cosine(vectors: Parts, labels: dict[str, NDArray[np.bool_]]) -> dict[str,
     return {part: precision(part) for part in ("val", "test")}
 
 
-def run_all(options: argparse.Namespace) -> None:
-    """All runs that are not there yet, a process each; every result is kept as it comes."""
-    n_numbers = read_features(options.vectors / f"{options.corpus}-train.npy").shape[1]
-    todo = unfinished(runs_of(options.corpus, n_numbers, options.bits, options.seeds))
-    with ProcessPoolExecutor(
-        options.workers, mp_context=get_context("spawn"), max_tasks_per_child=1
-    ) as pool:
-        jobs = {pool.submit(measure, run, options.vectors): run for run in todo}
-        for job in as_completed(jobs):
-            write("embeddings", job.result())
-            print(jobs[job].name, f"{job.result()['precision']['label-free']:.4f}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("embed", "measure"))
@@ -182,7 +166,10 @@ def main() -> None:
     if options.what == "embed":
         embed(options.corpus, options.vectors)
     else:
-        run_all(options)
+        n_numbers = read_features(options.vectors / f"{options.corpus}-train.npy").shape[1]
+        todo = unfinished(runs_of(options.corpus, n_numbers, options.bits, options.seeds))
+        measured = partial(measure, folder=options.vectors)
+        sweep(todo, measured, options.workers, runs_per_process=1)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def main() -> None:
         "temperature": TEMPERATURE,
         "relax_training_steps": TRAINING_STEPS,
         "points": points,
-        **circumstances(gpu=False),
+        **circumstances("cpu"),
     }
     write("gradient-estimators", rounded(result))
 

@@ -16,12 +16,14 @@ import platform
 import resource
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.results.files import write
+from experiments.results.files import Result, write
 from experiments.runs.sweeps import EXPERIMENTS, Run, unfinished
 
 
@@ -37,7 +39,7 @@ def make(run: Run, device: str) -> Any:
     return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
 
 
-def measure(run: Run, device: str) -> dict[str, Any]:
+def measure(run: Run, device: str) -> Result:
     """Fit and evaluate one model."""
     import torch
 
@@ -48,7 +50,7 @@ def measure(run: Run, device: str) -> dict[str, Any]:
 
     data = corpus(run.corpus)
     hasher = make(run, device)
-    where = torch.device("cuda" if torch.cuda.is_available() and device != "cpu" else "cpu")
+    where = torch.device("cuda" if on_gpu(device) else "cpu")
     curve = Curve(data, where) if isinstance(hasher, DeepHasher) else None
     if curve is not None:
         curve.leave_medians(hasher)
@@ -67,11 +69,11 @@ def measure(run: Run, device: str) -> dict[str, Any]:
         "epochs": hasher.history_[-1].epoch if hasattr(hasher, "history_") else None,
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
-        **circumstances(where.type == "cuda"),
+        **circumstances(device),
     }
 
 
-def identity(run: Run, hasher: Any) -> dict[str, Any]:
+def identity(run: Run, hasher: Any) -> Result:
     """Which run a result is of, and every parameter of what was fitted."""
     return {
         "run": run.name,
@@ -94,7 +96,13 @@ def protocols(last: float, epochs: list[tuple[int, float, float]]) -> dict[str, 
     return {"published": best_on_test[2], "validation": best_on_val[2], "label-free": last}
 
 
-def circumstances(gpu: bool) -> dict[str, Any]:
+def on_gpu(device: str) -> bool:
+    import torch
+
+    return device != "cpu" and torch.cuda.is_available()
+
+
+def circumstances(device: str) -> Result:
     """What a figure depends on beside its parameters."""
     import numpy
     import torch
@@ -103,7 +111,9 @@ def circumstances(gpu: bool) -> dict[str, Any]:
 
     return {
         "commit": _commit(),
-        "hardware": torch.cuda.get_device_name() if gpu else f"CPU, {os.cpu_count()} cores",
+        "hardware": torch.cuda.get_device_name()
+        if on_gpu(device)
+        else f"CPU, {os.cpu_count()} cores",
         "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 3),
         "versions": {
             "boltzhash": boltzhash.__version__,
@@ -141,8 +151,7 @@ def main() -> None:
         for run in listed
         if run.seed in (options.seeds or seeds) and run.settings.name in (options.settings or names)
     )
-    print(f"{len(todo)} runs to do", flush=True)
-    sweep(todo, options.workers, options.device, options.seconds)
+    sweep(todo, partial(measure, device=options.device), options.workers, options.seconds)
 
 
 def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:
@@ -152,17 +161,28 @@ def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:
         raise SystemExit(f"{option}: expected some of {shown}, got {unknown[0]!r}")
 
 
-def sweep(todo: list[Run], workers: int, device: str, seconds: float | None) -> None:
+def sweep(
+    todo: list[Run],
+    measured: Callable[[Run], Result],
+    workers: int,
+    seconds: float | None = None,
+    runs_per_process: int | None = None,
+) -> None:
     """Run them side by side, writing each as it is done; one that fails does not stop the others."""
+    print(f"{len(todo)} runs to do", flush=True)
     deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
     failed, late = [], 0
     with (
         TemporaryDirectory() as kept,
         ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=keep_weak_labels, initargs=(kept,)
+            workers,
+            mp_context=get_context("spawn"),
+            initializer=keep_weak_labels,
+            initargs=(kept,),
+            max_tasks_per_child=runs_per_process,
         ) as pool,
     ):
-        running = {pool.submit(_measure_until, deadline, run, device): run for run in todo}
+        running = {pool.submit(_until, deadline, measured, run): run for run in todo}
         for number, done in enumerate(as_completed(running), 1):
             run = running[done]
             try:
@@ -194,6 +214,6 @@ def keep_weak_labels(folder: str) -> None:
     ranking.weak_neighbours = Memory(folder, verbose=0).cache(ranking.weak_neighbours)
 
 
-def _measure_until(deadline: float, run: Run, device: str) -> dict[str, Any] | None:
+def _until(deadline: float, measured: Callable[[Run], Result], run: Run) -> Result | None:
     # time.monotonic is the same clock in all processes of a machine
-    return measure(run, device) if time.monotonic() < deadline else None
+    return measured(run) if time.monotonic() < deadline else None

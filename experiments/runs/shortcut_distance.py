@@ -247,7 +247,7 @@ def main() -> None:
         "variance": measure_variance(),
         "coupling": measure_coupling(),
         "bits": measure_bits(),
-        **circumstances(gpu=False),
+        **circumstances("cpu"),
     }
     write("shortcut-distance", rounded(result))
 

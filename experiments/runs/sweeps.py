@@ -64,13 +64,15 @@ def unfinished(runs: Iterable[Run]) -> list[Run]:
 
 DEFAULT = Settings("CorrSH", "CorrSH")
 PUBLISHED = Settings("CorrSH-published", "CorrSH", as_published=True)
+FACTORISED = Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1})
+ONE_NETWORK = Settings("one-network", "CorrSH", {"networks": 1})
 
 # What each ingredient of the defaults gives: the defaults with it taken away or put differently.
 WITHOUT = [
     Settings("no-neighbours", "CorrSH", {"neighbours": 0}),
     Settings("no-contrast", "CorrSH", {"contrast": 0.0}),
     Settings("no-neighbour-words", "CorrSH", {"neighbour_share": 0.0}),
-    Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1}),
+    FACTORISED,
     Settings("tfidf-target", "CorrSH", {"target": "tfidf"}),
     Settings("words-target", "CorrSH", {"target": "words"}),
     Settings("raw-input", "CorrSH", {"input_length": None}),
@@ -174,20 +176,8 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
     "ingredients": grid("ingredients", [DEFAULT], MAIN, [8, 32, 128], range(5))
     + grid("ingredients", WITHOUT, MAIN, [32], range(5))
-    + grid(
-        "ingredients",
-        [Settings("one-network", "CorrSH", {"networks": 1})],
-        MAIN,
-        [128],
-        range(5),
-    )
-    + grid(
-        "ingredients",
-        [Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1})],
-        MAIN,
-        [8, 128],
-        range(5),
-    ),
+    + grid("ingredients", [ONE_NETWORK], MAIN, [128], range(5))
+    + grid("ingredients", [FACTORISED], MAIN, [8, 128], range(5)),
     # The paper's Tables 1 to 3: every method at every length, with its own defaults and as published.
     "tables": grid(
         "tables",

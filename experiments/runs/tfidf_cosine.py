@@ -39,7 +39,7 @@ def main() -> None:
             "val_precision": precision(data, data.val),
             "test_precision": precision(data, data.test),
             "data_sha256": data.sha256,
-            **circumstances(gpu=False),
+            **circumstances("cpu"),
         }
         write("tfidf-cosine", result)
         print(name, f"{result['test_precision']:.4f}", flush=True)

@@ -42,10 +42,7 @@ def main() -> None:
         seconds = seconds_an_epoch(hasher, "tmc")
         print(name, f"{seconds:.4f} s an epoch", flush=True)
         result = {"run": name, "settings": name, "corpus": "tmc", "bits": BITS, "batch_size": BATCH}
-        import torch
-
-        more = circumstances(gpu=torch.cuda.is_available())
-        write("timings", {**result, "seconds_an_epoch": seconds, **more})
+        write("timings", {**result, "seconds_an_epoch": seconds, **circumstances("auto")})
 
 
 if __name__ == "__main__":

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
-from typing import Any
+
+from experiments.results.files import Result
+from experiments.runs.sweeps import LENGTHS
 
 # Best epoch on test, as the authors' code reports; test at the best epoch on val; the last epoch.
 PROTOCOLS = ("published", "validation", "label-free")
 
-Result = dict[str, Any]
 Cell = tuple[str, str, int]  # settings, corpus, bits
+Cells = dict[Cell, list[float]]
 
 
-def cells(results: Iterable[Result], protocol: str = "label-free") -> dict[Cell, list[float]]:
+def cells(results: Iterable[Result], protocol: str = "label-free") -> Cells:
     """Test precision of every seed, by settings, corpus and length."""
-    found: dict[Cell, list[float]] = {}
+    found: Cells = {}
     for result in results:
         if protocol in result["precision"]:
             key = (result["settings"], result["corpus"], result["bits"])
             found.setdefault(key, []).append(result["precision"][protocol])
     return found
+
+
+def by_protocol(results: list[Result]) -> dict[str, Cells]:
+    return {protocol: cells(results, protocol) for protocol in PROTOCOLS}
+
+
+def by_length(found: Cells, settings: str, corpus: str) -> list[list[float] | None]:
+    """The cells of a row that has a column for each length."""
+    return [found.get((settings, corpus, bits)) for bits in LENGTHS]
 
 
 def spread(values: list[float] | None) -> str:
@@ -66,6 +77,15 @@ def seeds(values: Iterable[list[float] | None]) -> str:
     """
     counts = sorted({len(v) for v in values if v})
     return "–".join(map(str, (counts[0], counts[-1])[: len(counts)])) if counts else ""
+
+
+def row(names: list[str], values: list[list[float] | None]) -> list[list[str]]:
+    """The row of a table that tells its seeds and spreads; none where nothing was run.
+
+    >>> row(["NASH", "tmc"], [[0.5, 0.6], None]), row(["NASH", "ng20"], [None, None])
+    ([['NASH', 'tmc', '2', '.550 (.500–.600)', '']], [])
+    """
+    return [[*names, seeds(values), *map(spread, values)]] if any(values) else []
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:

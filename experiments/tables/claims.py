@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from experiments import paper
 from experiments.results.files import read_all
 from experiments.runs.sweeps import LENGTHS, MAIN
-from experiments.tables.cells import PROTOCOLS, cells, markdown, mean, short, signed
+from experiments.tables.cells import PROTOCOLS, by_length, cells, markdown, mean, short, signed
 from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
@@ -42,7 +42,7 @@ def as_published(protocol: str) -> Precision:
 
 
 def defaults() -> Precision:
-    found = cells(read_all("tables") + read_all("quality"))
+    found = cells(read_all("tables", "quality"))
     return {
         (settings, corpus, bits): statistics.fmean(values)
         for (settings, corpus, bits), values in found.items()
@@ -87,7 +87,7 @@ def best_published_table() -> str:
     published = {protocol: as_published(protocol) for protocol in reversed(PROTOCOLS)}
     rows = []
     for corpus in MAIN:
-        shown = [mean(ours.get(("CorrSH", corpus, bits))) for bits in LENGTHS]
+        shown = map(mean, by_length(ours, "CorrSH", corpus))
         rows.append([corpus, "**CorrSH**, defaults, label-free", *shown])
         for protocol, found in published.items():
             best = [

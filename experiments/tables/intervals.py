@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from scipy.stats import t as student
 
+from experiments.tables.cells import short, signed
+
 CONFIDENCE = 0.95
 
 Sample = Sequence[float]
@@ -37,9 +39,7 @@ class Interval(NamedTuple):
         >>> print(Interval(0.0123, 0.02), Interval(-0.0123, 0.004))
         +.012 ± .020 **−.012 ± .004**
         """
-        sign = "−" if round(self.estimate, 3) < 0 else "+"
-        digits = [f"{abs(x):.3f}".removeprefix("0") for x in (self.estimate, self.half_width)]
-        text = f"{sign}{digits[0]} ± {digits[1]}"
+        text = f"{signed(self.estimate)} ± {short(self.half_width)}"
         return f"**{text}**" if self.excludes_zero else text
 
 

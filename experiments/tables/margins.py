@@ -11,7 +11,7 @@ from typing import NamedTuple
 from experiments import paper
 from experiments.results.files import read_all
 from experiments.runs.sweeps import LENGTHS, MAIN
-from experiments.tables.cells import PROTOCOLS, cells, markdown, seeds, signed, spread
+from experiments.tables.cells import PROTOCOLS, by_length, by_protocol, markdown, row, signed
 from experiments.tables.intervals import difference
 
 Figures = Sequence[float | None]  # a row of the paper's tables
@@ -65,8 +65,7 @@ def _table(
     margins: list[Margin],
     experiments: tuple[str, ...],
 ) -> str:
-    results = [result for name in experiments for result in read_all(name)]
-    by_protocol = {protocol: cells(results, protocol) for protocol in PROTOCOLS}
+    measured = by_protocol(read_all(*experiments))
     rows = []
     for corpus, both in printed.items():
         pairs = zip(*both, strict=True)
@@ -74,15 +73,10 @@ def _table(
         rows.append([corpus, "the paper's, published", *theirs])
         for margin in margins:
             for protocol in margin.protocols:
-                found = by_protocol[protocol]
+                ours = by_length(measured[protocol], margin.ours, corpus)
+                others = by_length(measured[protocol], margin.other, corpus)
                 intervals = [
-                    difference(
-                        *(
-                            found.get((name, corpus, bits), [])
-                            for name in (margin.ours, margin.other)
-                        )
-                    )
-                    for bits in LENGTHS
+                    difference(a or (), b or ()) for a, b in zip(ours, others, strict=True)
                 ]
                 if any(intervals):
                     shown = [str(interval) if interval else "" for interval in intervals]
@@ -92,9 +86,8 @@ def _table(
 
 def noise_table() -> str:
     """CorrSH with more and less noise before the decoder, with and without couplings, beside NASH."""
-    results = read_all("noise") + read_all("tables")
     protocols = ("published", "label-free")
-    found = {protocol: cells(results, protocol) for protocol in protocols}
+    found = by_protocol(read_all("noise", "tables"))
     rows = []
     for corpus in MAIN:
         measured = ("v0-k1-noise-1", corpus, 8) in found["published"]
@@ -102,7 +95,7 @@ def noise_table() -> str:
             values = [
                 found[p].get((settings, corpus, bits)) for bits in (8, 128) for p in protocols
             ]
-            if measured and any(values):
-                rows.append([corpus, name, seeds(values), *map(spread, values)])
+            if measured:
+                rows += row([corpus, name], values)
     head = [f"{bits}, {protocol}" for bits in (8, 128) for protocol in protocols]
     return markdown(["corpus", "", "seeds", *head], rows)

@@ -17,15 +17,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from experiments.results.files import read_all
+from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
 from experiments.tables import claims, gradients, margins, paper_tables, posterior
 from experiments.tables.cells import (
     PROTOCOLS,
-    Result,
+    by_length,
     cells,
     markdown,
     mean,
+    row,
     seeds,
     short,
     signed,
@@ -75,15 +76,15 @@ EMBEDDINGS = {
 
 def quality() -> str:
     """The defaults at every length."""
-    found = cells(read_all("quality") + read_all("quality-unseen"))
+    found = cells(read_all("quality", "quality-unseen"))
     corpora = [c for c in (*MAIN, "debian") if any(key[1] == c for key in found)]
-    rows = [[c, *(spread(found.get(("CorrSH", c, bits))) for bits in LENGTHS)] for c in corpora]
+    rows = [[c, *map(spread, by_length(found, "CorrSH", c))] for c in corpora]
     return markdown(["corpus", *map(str, LENGTHS)], rows)
 
 
 def quality_against() -> str:
     """The defaults beside other codes, and beside tf-idf cosine without any."""
-    found = cells([r for name in WITH_CODES for r in read_all(name)])
+    found = cells(read_all(*WITH_CODES))
     plain = {result["corpus"]: [result["test_precision"]] for result in read_all("tfidf-cosine")}
     rows = []
     for corpus in (*MAIN, "debian"):
@@ -135,13 +136,13 @@ def _of_seeds(values: list[float] | None, defaults: list[float] | None) -> str:
 def methods() -> str:
     """Every method at 32 bits with its own defaults."""
     names = ["CorrSH", "CorrSH-published", *DEEP, *SHALLOW]
-    return _at_32_bits("method", names, read_all("tables") + read_all("quality"))
+    return _at_32_bits("method", names, read_all("tables", "quality"))
 
 
 def variants() -> str:
     """CorrSH with the parts of other methods, at 32 bits."""
     names = ["CorrSH", *(f"CorrSH-{part}" for part in PARTS)]
-    results = read_all("combined") + read_all("estimators") + read_all("quality")
+    results = read_all("combined", "estimators", "quality")
     return _at_32_bits("settings", names, results)
 
 
@@ -149,9 +150,7 @@ def _at_32_bits(head: str, names: list[str], results: list[Result]) -> str:
     found = cells(results)
     rows = []
     for name in names:
-        values = [found.get((name, corpus, 32)) for corpus in MAIN]
-        if any(values):
-            rows.append([name, seeds(values), *map(spread, values)])
+        rows += row([name], [found.get((name, corpus, 32)) for corpus in MAIN])
     return markdown([head, "seeds", *MAIN], rows)
 
 
@@ -176,7 +175,7 @@ def lowest_seeds() -> str:
     found = cells(read_all("quality"))
     rows = []
     for corpus in MAIN:
-        values = [found.get(("CorrSH", corpus, bits)) for bits in LENGTHS]
+        values = by_length(found, "CorrSH", corpus)
         shown = [f"{short(min(v))} ({short(statistics.fmean(v))})" if v else "" for v in values]
         if any(values):
             rows.append([corpus, seeds(values), *shown])
@@ -283,8 +282,4 @@ def main() -> None:
                 path.write_text(after)
     if options.check and stale:
         raise SystemExit(f"not what the results give, run `make tables`: {', '.join(stale)}")
-    print(
-        f"{len(PAGES)} pages, {len(stale)} changed"
-        if stale
-        else f"{len(PAGES)} pages, as they were"
-    )
+    print(f"{len(PAGES)} pages, {f'{len(stale)} changed' if stale else 'as they were'}")

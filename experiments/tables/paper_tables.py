@@ -10,20 +10,20 @@ from experiments.results.files import read_all
 from experiments.runs.sweeps import COMPONENTS, DEEP, LENGTHS, MAIN, RANKS, SHALLOW
 from experiments.tables.cells import (
     PROTOCOLS,
-    Cell,
+    by_length,
+    by_protocol,
     cells,
     markdown,
     mean,
+    row,
     seeds,
     short,
     signed,
     spread,
 )
 
-WITHOUT_EPOCHS = (
-    *SHALLOW,
-    "StackedRBM",
-)  # nothing to choose an epoch from: one figure for all three
+# Nothing to choose an epoch from: one figure for all three protocols.
+WITHOUT_EPOCHS = (*SHALLOW, "StackedRBM")
 # Recipe and protocol of a row, where epochs are measured: the first is what the paper reports.
 ROWS = [
     ("-published", "as published", "published"),
@@ -40,7 +40,7 @@ APPENDIX_ROWS = [
 
 def paper_table(corpus: str) -> str:
     """Tables 1 to 3: every method at every length, the paper's figure above ours."""
-    by_protocol = _by_protocol("tables", "quality")
+    found = by_protocol(read_all("tables", "quality"))
     rows = []
     for method in (*SHALLOW, *DEEP, "CorrSH"):
         printed = paper.TABLES[corpus].get(method)
@@ -48,16 +48,15 @@ def paper_table(corpus: str) -> str:
             rows.append([method, "the paper's", "published", "", *map(short, printed)])
         ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
         for suffix, recipe, protocol in ours:
-            values = _lengths(by_protocol[protocol], method + suffix, corpus)
-            if any(values):
-                named = "any" if method in WITHOUT_EPOCHS else protocol
-                rows.append([method, recipe, named, seeds(values), *map(spread, values)])
+            values = by_length(found[protocol], method + suffix, corpus)
+            named = "any" if method in WITHOUT_EPOCHS else protocol
+            rows += row([method, recipe, named], values)
     return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
 def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
     """One method, and others with their defaults, on all corpora; spreads are in Tables 1 to 3."""
-    by_protocol = _by_protocol("tables", "quality", "combined", "estimators")
+    found = by_protocol(read_all("tables", "quality", "combined", "estimators"))
     ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
     rows = []
     for corpus in MAIN:
@@ -66,31 +65,30 @@ def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
             rows.append([corpus, f"{method}, as CorrSH's paper lists it", *map(short, printed)])
         for suffix, recipe, protocol in ours:
             name = f"{method}, {recipe}" + ("" if recipe == "ours" else f", {protocol}")
-            values = _lengths(by_protocol[protocol], method + suffix, corpus)
+            values = by_length(found[protocol], method + suffix, corpus)
             rows.append([corpus, name, *map(mean, values)])
         for name in beside:
-            values = _lengths(by_protocol["label-free"], name, corpus)
+            values = by_length(found["label-free"], name, corpus)
             rows.append([corpus, f"{name}, defaults, label-free", *map(mean, values)])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
 
 
 def protocols_table(corpus: str) -> str:
     """The same runs under the three protocols: what choosing an epoch by labels gives."""
-    by_protocol = _by_protocol("tables", "quality")
+    found = by_protocol(read_all("tables", "quality"))
     rows = []
     for method in (m for m in (*DEEP, "CorrSH") if m not in WITHOUT_EPOCHS):
         for suffix, recipe in (("-published", "as published"), ("", "defaults")):
             for protocol in PROTOCOLS:
-                values = _lengths(by_protocol[protocol], method + suffix, corpus)
-                if any(values):
-                    rows.append([method, recipe, protocol, seeds(values), *map(spread, values)])
+                values = by_length(found[protocol], method + suffix, corpus)
+                rows += row([method, recipe, protocol], values)
     return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
 def ablation_table(which: str) -> str:
     """Precision by rank v (k = 10, and k = 1 at v = 0) or by components k (v = 10), at 64 bits."""
     results = read_all("ablations")
-    by_protocol = {protocol: cells(results, protocol) for protocol in PROTOCOLS}
+    found = by_protocol(results)
     weights = {r["settings"]: r["params"]["kl_weight"][1] for r in results}
     if which == "rank":
         points = [(0, 1, None), *((v, 10, paper.RANK[v]) for v in RANKS)]
@@ -101,7 +99,7 @@ def ablation_table(which: str) -> str:
         for kind in ("authors", "fixed"):
             name = f"v{v}-k{k}-{kind}"
             for protocol in PROTOCOLS:
-                ours = [by_protocol[protocol].get((name, corpus, 64)) for corpus in MAIN]
+                ours = [found[protocol].get((name, corpus, 64)) for corpus in MAIN]
                 if any(ours):
                     theirs = printed if (kind, protocol) == ("authors", "published") else None
                     more = [f"{weights[name]:.3g}", protocol, seeds(ours), short(theirs)]
@@ -112,29 +110,25 @@ def ablation_table(which: str) -> str:
 
 def combined_table() -> str:
     """CorrSH with BMSH's prior and with RBSH's ranking, at every length, beside those two."""
-    found = cells(read_all("combined") + read_all("quality") + read_all("tables"))
+    found = cells(read_all("combined", "quality", "tables"))
     names = ("CorrSH", "CorrSH-mixture-prior", "CorrSH-ranking", "BMSH", "RBSH", "NASH")
     rows = []
     for corpus in MAIN:
         for name in names:
-            values = _lengths(found, name, corpus)
-            if any(values):
-                rows.append([corpus, name, seeds(values), *map(spread, values)])
+            rows += row([corpus, name], by_length(found, name, corpus))
     return markdown(["corpus", "settings", "seeds", *map(str, LENGTHS)], rows)
 
 
 def appendix_table() -> str:
     """The appendix: RBSH's preprocessing."""
-    by_protocol = _by_protocol("appendix")
+    found = by_protocol(read_all("appendix"))
     rows = []
     for corpus, printed in paper.APPENDIX.items():
         for method, figures in printed.items():
             rows.append([corpus, method, "the paper's", "published", "", *map(short, figures)])
             for suffix, recipe, protocol in APPENDIX_ROWS:
-                values = _lengths(by_protocol[protocol], method + suffix, corpus)
-                if any(values):
-                    row = [corpus, method, recipe, protocol, seeds(values), *map(spread, values)]
-                    rows.append(row)
+                values = by_length(found[protocol], method + suffix, corpus)
+                rows += row([corpus, method, recipe, protocol], values)
     return markdown(["corpus", "method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
@@ -174,7 +168,7 @@ def agreement_table() -> str:
         name = method if method in WITHOUT_EPOCHS else f"{method}-published"
         for corpus in MAIN:
             printed = paper.TABLES[corpus].get(method)
-            values = _lengths(found, name, corpus)
+            values = by_length(found, name, corpus)
             if printed is not None and any(values):
                 shown = [
                     "" if theirs is None or not ours else _difference(ours, theirs)
@@ -182,17 +176,6 @@ def agreement_table() -> str:
                 ]
                 rows.append([method, corpus, *shown])
     return markdown(["method", "corpus", *map(str, LENGTHS)], rows)
-
-
-def _by_protocol(*experiments: str) -> dict[str, dict[Cell, list[float]]]:
-    results = [result for name in experiments for result in read_all(name)]
-    return {protocol: cells(results, protocol) for protocol in PROTOCOLS}
-
-
-def _lengths(
-    found: dict[Cell, list[float]], settings: str, corpus: str
-) -> list[list[float] | None]:
-    return [found.get((settings, corpus, bits)) for bits in LENGTHS]
 
 
 def _difference(ours: list[float], theirs: float) -> str:

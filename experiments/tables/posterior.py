@@ -12,9 +12,9 @@ import statistics
 from typing import NamedTuple
 
 from experiments import paper
-from experiments.results.files import read_all
+from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import LENGTHS, MAIN
-from experiments.tables.cells import PROTOCOLS, Result, cells, markdown, signed
+from experiments.tables.cells import PROTOCOLS, cells, markdown, signed
 from experiments.tables.intervals import CONFIDENCE, Interval, difference, weighted_sum
 
 
@@ -171,4 +171,4 @@ def _pairs(one: Comparison, results: list[Result], protocol: str) -> list[Pair]:
 
 
 def _results() -> list[Result]:
-    return [r for name in ("ablations", "noise", "ingredients") for r in read_all(name)]
+    return read_all("ablations", "noise", "ingredients")

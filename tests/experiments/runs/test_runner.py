@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -154,7 +155,7 @@ def test_one_failed_run_does_not_take_the_others_with_it(
     good = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "reuters", 16, 0)
     bad = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "tmc", 16, 0)
     with pytest.raises(SystemExit, match=r"failed:\nITQ-tmc-16-0: .*no such file"):
-        runner.sweep([bad, good], 1, "cpu", None)
+        runner.sweep([bad, good], partial(runner.measure, device="cpu"), 1)
     assert [result["run"] for result in files.read_all("smoke")] == [good.name]
 
 
@@ -162,6 +163,6 @@ def test_runs_that_time_did_not_allow_are_counted(
     results_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = sweeps.Run("smoke", sweeps.Settings("ITQ", "ITQ"), "reuters", 16, 0)
-    runner.sweep([run], 1, "cpu", 0.0)
+    runner.sweep([run], partial(runner.measure, device="cpu"), 1, 0.0)
     assert "1 runs not started within 0 s: the same command resumes" in capsys.readouterr().out
     assert not results_folder.exists()
