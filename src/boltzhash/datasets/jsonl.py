@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from boltzhash.corpus import CorpusError
+from boltzhash.corpus.jsonl import json_object
 from boltzhash.datasets.archives import text_lines
 from boltzhash.datasets.labelled import PARTS, Corpus, LabelledDocument, make_corpus
 
@@ -31,12 +32,7 @@ def read_jsonl(path: Path, name: str) -> Corpus:
 
 
 def _record(line: str, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{where}: not valid JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise CorpusError(f"{where}: expected a JSON object, got {type(record).__name__}")
+    record: dict[str, Any] = json_object(line, where)
     for field in ("id", "text"):
         if not isinstance(record.get(field), str):
             raise CorpusError(f"{where}: {field!r} must be a string, got {record.get(field)!r}")
