@@ -69,7 +69,7 @@ def serve(options: argparse.Namespace) -> int:
     with share_between_processes():
         try:
             from boltzhash.server.run import run
-        except ImportError:
+        except ModuleNotFoundError:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
         return run(settings, options.host, options.port, options.workers)
 
