@@ -1,4 +1,8 @@
-"""Downloads into a cache: resumed where they were cut, checked, and in place whole or not at all."""
+"""Downloads into a cache: resumed where they were cut, checked, and in place whole or not at all.
+
+Why ours, and not pooch: that cannot resume, limit sizes or hold later downloads to the checksum of the
+first. What tries several addresses and says what went wrong would stay ours; eight packages would come.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +65,19 @@ def cache_folder() -> Path:
 
 
 def fetch(source: Source, folder: Path | None = None) -> Path:
-    """The path of a file in the cache, downloaded where it is not there yet.
+    """The path of a file in the cache, downloaded if it is not there yet.
 
-    Raises :class:`DownloadError` where no address gives the file, or it has another checksum.
+    Parameters
+    ----------
+    source
+        The file's name, addresses and checksum.
+    folder
+        The cache; by default :func:`cache_folder`.
+
+    Raises
+    ------
+    DownloadError
+        No address gives the file, or it has another checksum.
     """
     folder = folder or cache_folder()
     target = folder / source.file
