@@ -158,14 +158,14 @@ def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
 def _folders(data: str | Path | None) -> list[Path]:
     if data is not None:
         if not Path(data).is_dir():
-            raise CorpusUnavailableError(f"data must be a folder, got {data}, which is none")
+            raise CorpusUnavailableError(f"data must be a folder, got {data}, which is not one")
         return [Path(data)]
     named = os.environ.get("BOLTZHASH_DATA")
     return [*([Path(named)] if named else []), cache_folder()]
 
 
 def _read_from(folder: Path, name: str, kind: _Kind) -> Corpus | None:
-    """The corpus of a folder, None where it is not there."""
+    """The corpus of a folder, None if it is not there."""
     for suffix in (".jsonl.gz", ".jsonl"):
         path = folder / f"{kind.jsonl}{suffix}"
         if path.is_file():

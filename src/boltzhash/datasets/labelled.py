@@ -16,7 +16,7 @@ from boltzhash.corpus import CorpusError
 # Of all splits made here; the year and month of the paper's conference are as good as any number.
 SEED = 20201115
 
-# What is taken from the official training documents where a corpus has no validation part.
+# What is taken from the official training documents if a corpus has no validation part.
 VAL_SHARE = 0.1
 
 PARTS = ("train", "val", "test")

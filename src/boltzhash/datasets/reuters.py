@@ -1,7 +1,7 @@
 """Reuters-21578 from its SGML archive, in the ModApte selection.
 
 Documents with ``TOPICS="YES"`` and ``LEWISSPLIT`` TRAIN or TEST; the labels are the topics that have
-at least one document in either (90 of them); documents left without a topic are out. The text is the
+at least one document in each (90 of them); documents left without a topic are out. The text is the
 title and the body. Test is the official test; a tenth of the official training documents,
 chosen by :func:`~boltzhash.datasets.labelled.split_by_hash`, is val.
 """
@@ -107,14 +107,14 @@ def mod_apte(
 
 
 def _text(sgml: str) -> str:
-    """Title and body; all of TEXT where there is neither (``TYPE="UNPROC"``)."""
+    """Title and body; all of TEXT if there is neither (``TYPE="UNPROC"``)."""
     inner = _element(sgml, "TEXT")
     parts = [_plain(_element(inner, "TITLE")), _plain(_element(inner, "BODY"))]
     return "\n".join(filter(None, parts)) or _plain(re.sub(r"</?[A-Z]+>", "", inner))
 
 
 def _element(sgml: str, name: str) -> str:
-    """The contents of an element, "" where there is none."""
+    """The contents of an element, "" if there is none."""
     found = re.search(f"<{name}\\b[^>]*>(.*?)</{name}>", sgml, re.DOTALL)
     return found[1] if found else ""
 
