@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.datasets import load
+from boltzhash.datasets import fetch_corpus
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.text.tfidf import TfIdf
 
@@ -74,7 +74,7 @@ def _from_mat(path: Path) -> Corpus:
 
 def _from_texts(name: str, words: dict[str, Any], folder: Path) -> Corpus:
     """Vocabulary and weights from train, as a user's corpus would get them."""
-    texts = load(name, data=folder)
+    texts = fetch_corpus(name, data=folder)
     tfidf = TfIdf(**words)
     train = Split(tfidf.fit_transform(texts.train.texts), texts.train.labels)
     val, test = (

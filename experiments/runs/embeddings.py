@@ -47,7 +47,7 @@ Texts = dict[str, list[str]]
 
 
 def texts_of(corpus: str) -> datasets.Corpus:
-    return datasets.load("newsgroups" if corpus == "ng20" else corpus)
+    return datasets.fetch_corpus("newsgroups" if corpus == "ng20" else corpus)
 
 
 def embed(corpus: str, folder: Path) -> None:

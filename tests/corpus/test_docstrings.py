@@ -370,7 +370,7 @@ corpus = {document.id: document.text for document in docstring_corpus()}
 print(hashlib.sha256(repr(corpus).encode()).hexdigest())
 print(*sys.modules)
 """
-    package = str(Path(docstrings.__file__).parent)
+    package = str(Path(docstrings.__file__).parents[1])
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program, package],
         env={**os.environ, "PYTHONHASHSEED": "7"},

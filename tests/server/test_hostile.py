@@ -322,6 +322,9 @@ def test_an_allowed_site_may_ask(serve: Callable[..., Any], folder: Path) -> Non
         assert preflight.headers["access-control-allow-origin"] == site
         answer = service.client.post("/v1/search", json={"text": "moon"}, headers={"origin": site})
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, site)
+        large = service.client.post("/v1/search", content=b" " * 2**21, headers={"origin": site})
+        refused(large, 413)
+        assert large.headers["access-control-allow-origin"] == site  # so its page can read why
         named = {"host": "search.example.org", "origin": site}
         assert service.client.get("/v1/stats", headers=named).status_code == 200
         other = service.client.get("/v1/stats", headers={"origin": "https://example.org"})

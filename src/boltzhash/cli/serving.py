@@ -73,7 +73,7 @@ def serve(options: argparse.Namespace) -> int:
     with share_between_processes():
         try:
             from boltzhash.server.run import run
-        except ImportError:
+        except ModuleNotFoundError:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
         has_started = run(settings, options.host, options.port, options.workers, announce=say)
         return OK if has_started else FILE_ERROR
