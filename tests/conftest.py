@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+from small_corpus import TOPICS
 
 pytest_plugins = ["services"]  # fixtures that tests of several rooms share
 
@@ -15,23 +18,18 @@ pytest_plugins = ["services"]  # fixtures that tests of several rooms share
 # tests of what an interrupt does need them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-TOPICS = {
-    "sky": "star planet moon orbit comet telescope galaxy eclipse meteor nebula asteroid sun",
-    "kitchen": "bread butter oven flour sugar recipe bake dough salt pepper soup onion",
-    "sea": "ship sail anchor harbour captain wave tide mast deck crew voyage storm",
-}
+pytest.register_assert_rewrite("command_line")
 
-
-def topic_texts(n_per_topic: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Texts of eight words from one of three topics, and the topic of each."""
-    rng = np.random.default_rng(seed)
-    labels = [topic for topic in TOPICS for _ in range(n_per_topic)]
-    return [" ".join(rng.choice(TOPICS[topic].split(), 8)) for topic in labels], labels
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
-    return topic_texts(30)[0]
+    """Thirty texts of eight words from each of the three topics."""
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(TOPICS[topic].split(), 8)) for topic in TOPICS for _ in range(30)]
 
 
 @pytest.fixture(scope="session")

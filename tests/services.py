@@ -24,6 +24,8 @@ from boltzhash.collection import Collection
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import Settings
+from command_line import wait_for
+from small_corpus import TOPICS
 
 KEY = "a-key-for-tests"
 
@@ -50,6 +52,13 @@ class Served:
     def write(self, path: str, **body: Any) -> httpx.Response:
         return self.writer.post(path, json=body)
 
+    def answers(self) -> bool:
+        try:
+            self.client.get("/healthz").raise_for_status()
+        except httpx.TransportError:
+            return False
+        return True
+
     def stop(self) -> int:
         """End it as a service manager would; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
@@ -74,8 +83,10 @@ def serving(collection: Path, *options: str, key: str | None = KEY) -> Iterator[
         )
     served = None
     try:
-        served = Served(process, _address(process, log), log)
-        _wait_until_it_answers(served)
+        address = wait_for(lambda: _address(log), process, log)
+        assert address is not None
+        served = Served(process, address, log)
+        wait_for(served.answers, process, log)
         yield served
     finally:
         if process.poll() is None:
@@ -90,25 +101,9 @@ def serving(collection: Path, *options: str, key: str | None = KEY) -> Iterator[
             served.writer.close()
 
 
-def _address(process: subprocess.Popen[str], log: Path) -> str:
-    for _ in range(600):
-        found = re.search(r"http://\S+:\d+", log.read_text())
-        if found:
-            return found.group()
-        if process.poll() is not None:
-            break
-        time.sleep(0.05)
-    raise AssertionError(f"the service did not start: {log.read_text()}")
-
-
-def _wait_until_it_answers(served: Served) -> None:
-    for _ in range(600):
-        try:
-            served.client.get("/healthz").raise_for_status()
-            return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError(f"the service does not answer: {served.log.read_text()}")
+def _address(log: Path) -> str | None:
+    found = re.search(r"http://\S+:\d+", log.read_text())
+    return found and found.group()
 
 
 class InThread(NamedTuple):
@@ -144,7 +139,7 @@ def serve() -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def documents(texts: list[str]) -> list[dict[str, Any]]:
     """Ninety documents of three topics, and one that is a copy of the first."""
-    topics = ("sky", "kitchen", "sea")
+    topics = list(TOPICS)
     return [
         *(
             {

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from boltzhash.cli.parser import main
 from boltzhash.server.settings import SETTINGS_VARIABLE, Settings
+from command_line import refused, run_apart
 
 
 @pytest.mark.parametrize(
@@ -27,20 +25,16 @@ from boltzhash.server.settings import SETTINGS_VARIABLE, Settings
         (("--allow-origin", "https://example.org/"), "got 'https://example.org/'"),
     ],
 )
-def test_wrong_options_are_named(
-    capsys: pytest.CaptureFixture[str], folder: Path, options: tuple[str, ...], message: str
-) -> None:
-    assert main(["serve", str(folder), *options]) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_options_are_named(folder: Path, options: tuple[str, ...], message: str) -> None:
+    assert message in refused("serve", folder, *options)
 
 
 @pytest.mark.parametrize("key", ["", "with space", "clé-secrète", "new\nline"])
 def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, key: str
+    monkeypatch: pytest.MonkeyPatch, folder: Path, key: str
 ) -> None:
     monkeypatch.setenv("BOLTZHASH_API_KEY", key)
-    assert main(["serve", str(folder)]) == 2
-    told = capsys.readouterr().err
+    told = refused("serve", folder)
     assert "BOLTZHASH_API_KEY must be" in told
     assert not key or key not in told
 
@@ -48,13 +42,9 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
 def test_a_port_that_is_taken_is_named(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run(
-            [sys.executable, "-m", "boltzhash", "serve", str(folder), "--port", str(port)],
-            capture_output=True,
-            text=True,
-        )
-    assert done.returncode == 5
-    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+        result = run_apart("serve", folder, "--port", port)
+    assert result.code == 5
+    assert f"cannot listen on 127.0.0.1 port {port}" in result.err
 
 
 def test_settings_reach_workers_and_the_key_does_not_travel_with_them(

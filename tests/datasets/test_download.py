@@ -242,13 +242,13 @@ def test_not_found(shelf: Shelf, tmp_path: Path) -> None:
 
 
 def test_the_next_address_is_tried(shelf: Shelf, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{free.getsockname()[1]}/file.bin"
-    both = Source("file.bin", (closed, shelf.address), sha(CONTENTS))
-    assert fetch(both, tmp_path).read_bytes() == CONTENTS
-    with pytest.raises(DownloadError, match=f"{closed}: no answer: .*refused"):
-        fetch(Source("none.bin", (closed,)), tmp_path)
+    with socket.socket() as deaf:  # it has the port, so nobody else gets it, and does not listen
+        deaf.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{deaf.getsockname()[1]}/file.bin"
+        both = Source("file.bin", (closed, shelf.address), sha(CONTENTS))
+        assert fetch(both, tmp_path).read_bytes() == CONTENTS
+        with pytest.raises(DownloadError, match=f"{closed}: no answer: .*refused"):
+            fetch(Source("none.bin", (closed,)), tmp_path)
     assert names(tmp_path) == ["file.bin"]
 
 

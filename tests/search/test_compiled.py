@@ -68,7 +68,7 @@ def searches(draw: st.DrawFn) -> tuple[Codes, Codes, Mask]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(searches(), st.integers(1, 2100), st.integers(1, 5), st.data())
 def test_any_search(
     path: str, search: tuple[Codes, Codes, Mask], k: int, threads: int, data: st.DataObject
@@ -148,15 +148,14 @@ def test_many_threads_may_search_at_once(path: str) -> None:
             assert distances[0].tolist() == expected[1][number].tolist()
 
 
-@pytest.mark.skipif(not PATHS, reason="the kernel was not built")
-def test_other_threads_run_during_a_search() -> None:
-    """With the GIL held, this thread would not wake up before the search is over."""
+def times_woken_during_a_search(n_queries: int) -> int:
+    """How often this thread wakes up, five times at most, while another one is in the kernel."""
     codes = np.random.default_rng(3).integers(0, 256, (200_000, 8), dtype=np.uint8)
     started, done = threading.Event(), threading.Event()
 
     def work() -> None:
         started.set()
-        compiled.top_k("plain", codes, codes[:1000], 10, None, 1)
+        compiled.top_k("plain", codes, codes[:n_queries], 10, None, 1)
         done.set()
 
     worker = threading.Thread(target=work)
@@ -167,7 +166,16 @@ def test_other_threads_run_during_a_search() -> None:
         time.sleep(0.001)
         woke_up += not done.is_set()
     worker.join()
-    assert woke_up == 5
+    return woke_up
+
+
+@pytest.mark.skipif(not PATHS, reason="the kernel was not built")
+def test_other_threads_run_during_a_search() -> None:
+    """With the GIL held, this thread would not wake up before the search is over.
+
+    On a busy machine it may not get a turn during a short one: that is tried again with longer ones.
+    """
+    assert any(times_woken_during_a_search(n_queries) == 5 for n_queries in (1000, 4000, 16_000))
 
 
 # Which path

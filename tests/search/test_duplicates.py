@@ -35,7 +35,7 @@ def near_codes(n: int, n_bits: int, seed: int) -> Codes:
     return np.packbits(bits, axis=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(0, 120),
     n_bits=st.sampled_from([8, 16, 24, 64, 136]),

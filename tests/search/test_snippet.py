@@ -121,17 +121,19 @@ def test_a_long_sentence_without_spaces_is_shown_around_the_words_as_well() -> N
 
 
 @contextmanager
-def deadline(seconds: int) -> Iterator[None]:
+def deadline(seconds: float) -> Iterator[None]:
+    """Of the time that the CPU works for this process, whatever else it does meanwhile."""
+
     def too_late(*_: object) -> None:
         raise TimeoutError(f"not done in {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, too_late)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, too_late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.mark.parametrize(

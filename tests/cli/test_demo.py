@@ -1,0 +1,39 @@
+"""The demo, on a corpus that is learned in a second."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boltzhash import CorrSH
+from boltzhash.cli import demo
+from boltzhash.collection import Collection
+from boltzhash.corpus import Document
+from command_line import run, succeed
+from small_corpus import DOCUMENTS
+
+
+def test_the_demo_answers_its_questions_and_mine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    documents = [Document(d["id"], f"name in words\n\n{d['text']}") for d in DOCUMENTS]
+    monkeypatch.setattr(demo, "docstring_corpus", lambda: documents)
+    monkeypatch.setattr(demo, "CorrSH", lambda **settings: CorrSH(**settings, epochs=10))
+    kept = str(tmp_path / "kept")
+    lines = succeed("demo", "planet orbit", "--output", kept).splitlines()
+    assert lines[0].startswith("60 docstrings read in ")
+    for question in (*demo.QUESTIONS, "planet orbit"):
+        assert lines.count(question) == 1
+    last = lines[lines.index("planet orbit") + 1 :]
+    hits = [line.split() for line in last if re.match(r" +\d+ +\d+  \w+-\d+ +\w", line)]
+    assert [int(hit[0]) for hit in hits] == [1, 2, 3, 4, 5] * 2
+    assert {"planet", "orbit"}.intersection(word.rstrip(".") for word in hits[5][3:])
+    assert lines[-1].endswith(f"boltzhash serve {kept}")
+    with Collection.open(kept) as collection:
+        assert [(d.id, d.text) for d in collection] == [(d.id, d.text) for d in documents]
+    monkeypatch.setattr(demo, "CorrSH", None)  # what was learned is used again
+    again = succeed("demo", "planet orbit", "--output", kept).splitlines()
+    assert again[again.index("planet orbit") :] == lines[lines.index("planet orbit") :]
+    monkeypatch.setattr(demo, "docstring_corpus", lambda: documents[1:])
+    refused = run("demo", "--output", kept)
+    assert (refused.code, "something else" in refused.err) == (5, True)

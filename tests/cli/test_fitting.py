@@ -1,0 +1,238 @@
+"""Fitting, the methods it can use, and what the bits of a model mean."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import boltzhash
+from boltzhash.hashers import HASHERS
+from boltzhash.training import loop as training
+from command_line import (
+    FIT,
+    Fitted,
+    Run,
+    contents,
+    names,
+    refused,
+    run_apart,
+    search_hits,
+    succeed,
+)
+from small_corpus import DOCUMENTS, TOPICS, as_jsonl
+
+
+def test_fit_as_json(fitted: Fitted, tmp_path: Path) -> None:
+    report = json.loads(succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--json"))
+    assert list(report) == [
+        *("model", "method", "bits", "words", "distinct_codes", "bit_balance", "seconds"),
+        *("epochs", "reconstruction", "kl"),
+    ]
+    n_words = len({word for words in TOPICS.values() for word in words.split()})
+    assert report["model"] == str(tmp_path / "model")
+    assert (report["bits"], report["words"], report["epochs"]) == (16, n_words, 20)
+    assert report["reconstruction"] < 0 < report["kl"]
+    assert 3 <= report["distinct_codes"] <= len(DOCUMENTS)
+    assert 0 < report["bit_balance"] <= 1
+    assert report["seconds"] >= 0
+
+
+def test_fit_for_humans_says_the_same(fitted: Fitted, tmp_path: Path) -> None:
+    out = succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
+    assert re.fullmatch(
+        rf"wrote {re.escape(str(tmp_path / 'model'))}: CorrSH, 16 bits, 36 words, [\d.]+ s\n"
+        r"\d+ distinct codes, bit balance 0\.\d\d\n"
+        r"20 epochs: reconstruction -[\d.]+ and KL -?[\d.]+ nats a document\n",
+        out,
+    )
+
+
+def test_every_method_can_be_chosen(fitted: Fitted, tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    out = succeed("fit", fitted.corpus, "-o", output, "--method", "ITQ", "--bits", 16)
+    assert out.startswith(f"wrote {output}: ITQ, 16 bits")
+    assert succeed("encode", output, fitted.corpus, "-o", tmp_path / "codes")
+    hits = search_hits(output, tmp_path / "codes", "planet orbit", "-k", 3)
+    assert len(hits) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "Magic"], "--method must be one of CorrSH, "),
+        (["--method", "ITQ", "--rank", 3], "--rank is no argument of ITQ"),
+        (["--method", "LSH", "--epochs", 3], "--epochs is no argument of LSH"),
+        (["--method", "NASH", "--published"], "--published is for CorrSH, got --method NASH"),
+    ],
+)
+def test_a_method_that_is_none_or_lacks_the_option(
+    fitted: Fitted, tmp_path: Path, options: list[Any], message: str
+) -> None:
+    assert message in refused("fit", fitted.corpus, "-o", tmp_path / "model", *options)
+    assert names(tmp_path) == []
+
+
+def test_a_full_rank_fit_as_published(fitted: Fitted, tmp_path: Path) -> None:
+    options = ("--bits", 8, "--epochs", 20, "--published", "--rank", "full")
+    succeed("fit", fitted.corpus, "-o", tmp_path / "model", *options)
+    assert boltzhash.load(tmp_path / "model").get_params()["rank"] == "full"
+
+
+# Same seed, same bytes
+
+
+def test_the_same_seed_gives_the_same_bytes(
+    fitted: Fitted, fitted_apart: tuple[Run, Path], tmp_path: Path
+) -> None:
+    _, model = fitted_apart
+    assert contents(model) == contents(fitted.model)
+    codes = tmp_path / "codes"
+    assert run_apart("encode", model, fitted.corpus, "-o", codes).code == 0
+    assert contents(codes) == contents(fitted.codes)
+
+
+def test_a_bound_on_memory_with_room_for_all_changes_nothing(
+    fitted: Fitted, tmp_path: Path
+) -> None:
+    succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--max-memory", "2GB")
+    assert contents(tmp_path / "model") == contents(fitted.model)
+
+
+def test_another_seed_gives_others(fitted: Fitted, other_model: Path, tmp_path: Path) -> None:
+    succeed("encode", other_model, fitted.corpus, "-o", tmp_path / "codes")
+    one, other = contents(fitted.model), contents(other_model)
+    assert one["model.safetensors"] != other["model.safetensors"]
+    assert one["vocabulary.json"] == other["vocabulary.json"]
+    assert contents(fitted.codes)["codes.npy"] != contents(tmp_path / "codes")["codes.npy"]
+
+
+# What cannot be fitted
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ("", "the corpus is empty: at least 2 documents are needed"),
+        (as_jsonl(DOCUMENTS[:1]), "at least 2 documents are needed to fit, got 1"),
+        ('{"text": "the"}\n{"text": "of"}\n', "no word is left for the vocabulary"),
+        ('{"text": ""}\n{"text": "!"}\n', "2 documents"),
+    ],
+    ids=["empty", "one document", "stop words", "no words"],
+)
+def test_a_corpus_to_learn_nothing_from(tmp_path: Path, documents: str, message: str) -> None:
+    assert message in refused("fit", "-", "-o", tmp_path / "model", stdin=documents)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("n", [2, 50])
+def test_identical_documents_are_refused(tmp_path: Path, n: int) -> None:
+    message = refused("fit", "-", "-o", tmp_path / "model", stdin=as_jsonl(DOCUMENTS[:1] * n))
+    assert f"{n} documents" in message
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bits", 12], "n_bits must be a multiple of 8 between 8 and 4096, got 12"),
+        (["--bits", 0], "n_bits must be a multiple of 8 between 8 and 4096, got 0"),
+        (["--rank", -1], 'rank must be an integer of 0 or more, or "full", got -1'),
+        (["--rank", "half"], "rank must be an integer of 0 or more, or \"full\", got 'half'"),
+        (["--published", "--rank", "half"], 'rank must be an integer of 0 or more, or "full"'),
+        (["--published", "--rank", -10], 'rank must be an integer of 0 or more, or "full"'),
+        (["--epochs", 0], "epochs must be a positive integer or None, got 0"),
+        (["--learning-rate", 0], "learning_rate must be a number above 0, got 0.0"),
+        (["--learning-rate", "nan"], "learning_rate must be a number above 0, got nan"),
+        (["--max-words", 0], "max_words must be a positive integer, got 0"),
+        (["--max-memory", "lots"], "max_memory must be a number of bytes or like"),
+        (["--max-memory", "50MB"], "max_memory must be at least "),
+        (["--language", "klingon"], "language must be one of dutch, english, "),
+        (["--device", "abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
+        (["--text-field", "body"], "line 1: expected a field 'body'"),
+        (["--encoding", "klingon"], "encoding: expected one that Python knows, got 'klingon'"),
+    ],
+)
+def test_a_wrong_argument_of_fit_is_named(
+    fitted: Fitted, tmp_path: Path, options: list[object], message: str
+) -> None:
+    assert message in refused("fit", fitted.corpus, "-o", tmp_path / "model", *options)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_named(fitted: Fitted, tmp_path: Path) -> None:
+    message = refused("fit", fitted.corpus, "-o", tmp_path / "model", "--device", "cuda")
+    assert "device" in message
+
+
+@pytest.mark.parametrize("rate", ["1", "100", "1e6", "1e20"])
+def test_an_absurd_learning_rate_is_named_and_writes_nothing(
+    fitted: Fitted, tmp_path: Path, rate: str
+) -> None:
+    arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--learning-rate", rate)
+    assert "learning_rate" in refused(*arguments, code=4)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_failed_fit_leaves_no_checkpoint_to_go_on_from(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command would only fail again."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1)
+    arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--learning-rate", "1e20")
+    refused(*arguments, code=4)
+    assert names(tmp_path) == []
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_training(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after hours of it."""
+    trained = []
+    monkeypatch.setattr(training, "train", lambda *_, **__: trained.append(1))
+    (tmp_path / "occupied").write_text("mine")
+    refused("fit", fitted.corpus, "-o", tmp_path / "occupied", *FIT, code=5)
+    assert not trained
+
+
+# Methods and explanations
+
+
+def test_methods_are_listed_with_their_papers() -> None:
+    rows = [json.loads(line) for line in succeed("methods", "--json").splitlines()]
+    assert [row["method"] for row in rows] == list(HASHERS)
+    for row in rows:
+        assert re.search(r"\((19|20)\d\d\)", row["reference"])
+        assert row["summary"].endswith(".")
+        kind = HASHERS[row["method"]]
+        assert row["fit_needs"] == ("torch" if kind.needs_torch else None)
+        assert row["summary"] in succeed("methods")
+
+
+def test_explain_as_json(fitted: Fitted) -> None:
+    bits = [json.loads(line) for line in succeed("explain", fitted.model, "--json").splitlines()]
+    assert [bit["bit"] for bit in bits] == list(range(16))
+    for bit in bits:
+        assert list(bit) == ["bit", "up", "down"]
+        up, down = ([weight for _, weight in bit[side]] for side in ("up", "down"))
+        assert (len(up), len(down)) == (8, 8)
+        assert up == sorted(up, reverse=True)
+        assert down == sorted(down)
+        assert up[-1] > down[-1]
+
+
+def test_explain_for_humans_says_the_same(fitted: Fitted) -> None:
+    out = succeed("explain", fitted.model, "--words", 3)
+    bits = map(json.loads, succeed("explain", fitted.model, "--words", 3, "--json").splitlines())
+    lines = []
+    for bit in bits:
+        up, down = (" ".join(word for word, _ in bit[side]) for side in ("up", "down"))
+        lines += [f"bit {bit['bit']:<4} on:  {up}", f"         off: {down}"]
+    assert out.splitlines() == lines
+
+
+def test_explain_wants_a_positive_number_of_words(fitted: Fitted) -> None:
+    assert "-1" in refused("explain", fitted.model, "--words", -1)

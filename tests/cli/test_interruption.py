@@ -1,0 +1,217 @@
+"""Commands that are interrupted: what they leave, and how they go on (exit code 130)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boltzhash import CorrSH
+from boltzhash.collection import Collection
+from boltzhash.training import loop as training
+from command_line import (
+    FIT,
+    Fitted,
+    Made,
+    Run,
+    contents,
+    names,
+    refused,
+    run,
+    start,
+    stop,
+    succeed,
+    wait_for,
+)
+from small_corpus import as_jsonl, make_records, write_jsonl
+
+
+def count_epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that grows by one with every epoch that is trained from here on."""
+    epochs: list[int] = []
+    epoch = training._epoch
+
+    def counted(*arguments: Any) -> Any:
+        epochs.append(1)
+        return epoch(*arguments)
+
+    monkeypatch.setattr(training, "_epoch", counted)
+    return epochs
+
+
+HELD_FIT = """
+import sys, time
+from boltzhash.cli.parser import main
+from boltzhash.training import loop
+
+def held(*arguments, train=loop._epoch):
+    if arguments[-1] == 30:
+        time.sleep(600)  # until the signal comes
+    return train(*arguments)
+
+loop._epoch = held
+loop.SECONDS_BETWEEN_CHECKPOINTS = -1
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def epochs_kept(checkpoint: Path) -> int:
+    if not checkpoint.exists():
+        return 0
+    return len(json.loads((checkpoint / "config.json").read_text())["history"])
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_model(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_epochs, done = 60, 30
+    options = ("--bits", 8, "--epochs", n_epochs)
+    model, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    with start("fit", fitted.corpus, "-o", model, *options, program=HELD_FIT) as process:
+        wait_for(lambda: epochs_kept(checkpoint) == done, process)
+        assert stop(process) == Run(
+            130,
+            "",
+            f"boltzhash: {checkpoint} keeps what is done; the same command goes on from there\n"
+            "boltzhash: interrupted\n",
+        )
+    assert names(tmp_path) == ["model.checkpoint"]
+    assert epochs_kept(checkpoint) == done
+
+    epochs = count_epochs(monkeypatch)
+    resumed = run("fit", fitted.corpus, "-o", model, *options, "--json")
+    assert resumed.code == 0
+    assert len(epochs) == n_epochs - done
+    assert str(checkpoint) in resumed.err
+    assert json.loads(resumed.out)["epochs"] == n_epochs
+    assert names(tmp_path) == ["model"]
+
+    whole = tmp_path / "whole"
+    report = json.loads(succeed("fit", fitted.corpus, "-o", whole, *options, "--json"))
+    assert len(epochs) == n_epochs - done + n_epochs
+    assert contents(model) == contents(whole)
+    different = {"model", "seconds"}
+    assert {k: v for k, v in json.loads(resumed.out).items() if k not in different} == {
+        k: v for k, v in report.items() if k not in different
+    }
+
+
+def test_a_checkpoint_of_another_fit_is_not_gone_on_from(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1)
+    epoch = training._epoch
+
+    def interrupted(*arguments: Any) -> Any:
+        if arguments[-1] == 3:
+            raise KeyboardInterrupt
+        return epoch(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_epoch", interrupted)
+        assert run("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--seed", 3).code == 130
+    assert names(tmp_path) == ["model.checkpoint"]
+    assert run("fit", fitted.corpus, "-o", tmp_path / "model", *FIT).code == 0
+    assert contents(tmp_path / "model") == contents(fitted.model)
+
+
+def test_a_damaged_checkpoint_is_named(fitted: Fitted, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "model.checkpoint"
+    checkpoint.mkdir()
+    result = run("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
+    assert result.code == 2
+    assert f"error: {checkpoint} is not a boltzhash checkpoint folder" in result.err
+    assert names(tmp_path) == ["model.checkpoint"]
+
+
+def test_a_model_that_could_not_be_saved_need_not_be_fitted_again(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint may go when the model is on the disk, and not before."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1)
+    arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CorrSH, "save", full_disk)
+        assert run(*arguments).code == 5
+    assert names(tmp_path) == ["model.checkpoint"]
+
+    epochs = count_epochs(monkeypatch)
+    assert run(*arguments).code == 0
+    assert len(epochs) < 20
+    assert contents(tmp_path / "model") == contents(fitted.model)
+    assert names(tmp_path) == ["model"]
+
+
+# Encoding and indexing
+
+
+def test_an_interrupted_encode_leaves_nothing(fitted: Fitted, tmp_path: Path) -> None:
+    arguments = ("encode", fitted.model, "-", "-o", tmp_path / "codes")
+    with start(*arguments, stdin=subprocess.PIPE) as process:
+        wait_for(lambda: names(tmp_path), process)  # the folder under construction
+        assert stop(process) == Run(130, "", "boltzhash: interrupted\n")
+    assert names(tmp_path) == []
+
+
+def n_documents(collection: Path) -> int:
+    database = collection / "collection.sqlite"
+    if not database.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute("SELECT n_documents FROM state").fetchone()[0])
+
+
+def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> None:
+    """While it is killed the corpus comes through a pipe that never ends, so it is never done."""
+    rows = make_records(15_000)
+    corpus, collection = tmp_path / "large.jsonl", tmp_path / "large"
+    command = ("index", made.model, corpus, "-o", collection)
+    corpus.symlink_to("/dev/stdin")
+    done = 0
+    for how, code, came in ((signal.SIGKILL, -9, 7_500), (signal.SIGINT, 130, 15_000)):
+        with start(*command, stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(as_jsonl(rows[:came]))
+            process.stdin.flush()
+            wait_for(lambda before=done: n_documents(collection) > before, process)
+            stopped = stop(process, how)
+        assert stopped.code == code, stopped.err
+        done = n_documents(collection)
+        assert 0 < done < came
+    corpus.unlink()
+    write_jsonl(corpus, rows)
+    message = refused("index", made.model, made.corpus, "-o", collection)
+    assert f"is unfinished: run `index {corpus}` again, not `index {made.corpus}`" in message
+    result = run(*command, "--json")
+    assert result.err == f"boltzhash: going on behind the {done} documents that are there\n"
+    assert json.loads(result.out)["written"] == len(rows) - done
+    with Collection.open(collection) as opened:
+        assert [document.id for document in opened] == [row["id"] for row in rows]
+        opened.check()
+
+
+def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Path) -> None:
+    rows = make_records(1500, start=100)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(as_jsonl(rows) + "no json\n")
+    assert "line 1501: not valid JSON" in refused("add", made.collection, broken)
+    write_jsonl(broken, rows)
+    result = run("add", made.collection, broken, "--json")
+    assert result.err == "boltzhash: going on behind the 1024 documents that are there\n"
+    assert json.loads(result.out)["written"] == 476
+    broken.write_text(as_jsonl(make_records(1024, 5000)) + "no json\n")
+    assert "line 1025" in refused("add", made.collection, broken)
+    more = write_jsonl(tmp_path / "more.jsonl", make_records(10, start=9000))
+    result = run("add", made.collection, more, "--json")
+    assert f"`add {broken}` was interrupted and can now no longer go on" in result.err
+    assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10

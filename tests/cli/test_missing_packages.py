@@ -1,0 +1,82 @@
+"""Without an optional dependency (exit code 3), and without importing it where it is."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from command_line import Fitted, Run, contents, environment, run_apart
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """An environment in which a package cannot be imported."""
+
+    def hide(package: str) -> dict[str, str]:
+        folder = tmp_path / "hidden"
+        folder.mkdir()
+        (folder / f"{package}.py").write_text(f"raise ImportError('no {package} here')\n")
+        path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+        return environment(PYTHONPATH=path)
+
+    return hide
+
+
+def test_fit_without_torch_says_what_to_install(
+    fitted: Fitted, tmp_path: Path, without: Callable[[str], dict[str, str]]
+) -> None:
+    output = tmp_path / "model"
+    result = run_apart("fit", fitted.corpus, "-o", output, env=without("torch"))
+    message = "fit needs torch, which is not installed: pip install 'boltzhash[train]'"
+    assert result == Run(3, "", f"boltzhash: error: {message}\n")
+    assert not output.exists()
+
+
+def test_encode_and_search_work_without_torch(
+    fitted: Fitted, tmp_path: Path, without: Callable[[str], dict[str, str]]
+) -> None:
+    env, codes = without("torch"), tmp_path / "codes"
+    assert run_apart("encode", fitted.model, fitted.corpus, "-o", codes, env=env).code == 0
+    assert contents(codes) == contents(fitted.codes)
+    result = run_apart(
+        *("search", fitted.model, codes, "ship sail", "--corpus", fitted.corpus, "--rerank"),
+        env=env,
+    )
+    assert (result.code, result.err) == (0, "")
+    assert len(result.out.splitlines()) == 11
+
+
+NO_TORCH = """
+import sys
+from boltzhash.cli.parser import main
+
+for arguments in sys.argv[1:]:
+    code = main(arguments.split("|"))
+    assert code == 0, code
+heavy = {"torch", "sklearn", "matplotlib", "pandas", "pyarrow"}.intersection(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_only_fit_imports_torch(fitted: Fitted, tmp_path: Path) -> None:
+    commands: list[list[object]] = [
+        ["encode", fitted.model, fitted.corpus, "-o", tmp_path / "codes"],
+        ["search", fitted.model, fitted.codes, "ship", "--corpus", fitted.corpus, "--rerank"],
+        ["explain", fitted.model],
+    ]
+    arguments = ["|".join(map(str, command)) for command in commands]
+    result = run_apart(*arguments, program=NO_TORCH)
+    assert (result.code, result.err) == (0, "")
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    fitted: Fitted, tmp_path: Path, without: Callable[[str], dict[str, str]]
+) -> None:
+    corpus = tmp_path / "corpus.parquet"
+    corpus.touch()
+    arguments = ("encode", fitted.model, corpus, "-o", tmp_path / "codes")
+    result = run_apart(*arguments, env=without("pyarrow"))
+    message = "Parquet needs pyarrow, which is not installed: pip install 'boltzhash[parquet]'"
+    assert result == Run(3, "", f"boltzhash: error: {message}\n")
+    assert not (tmp_path / "codes").exists()

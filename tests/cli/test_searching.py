@@ -1,0 +1,271 @@
+"""Searching, in codes and in collections."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import boltzhash
+from boltzhash.cli import parser as cli
+from boltzhash.collection import Collection
+from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
+from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_search_finds_documents_of_the_topic(fitted: Fitted, topic: str) -> None:
+    query = " ".join(TOPICS[topic].split()[:4])
+    hits = search_hits(fitted.model, fitted.codes, query)
+    assert len(hits) == 10
+    assert sum(hit["id"].startswith(topic) for hit in hits) >= 8
+
+
+def test_search_prints_rank_distance_and_id(fitted: Fitted) -> None:
+    hits = search_hits(fitted.model, fitted.codes, "ship sail")
+    first, *lines = succeed("search", fitted.model, fitted.codes, "ship sail").splitlines()
+    assert first == "ship sail"
+    assert lines == [f"{hit['rank']:>4} {hit['distance']:>4}  {hit['id']}" for hit in hits]
+    assert [hit["rank"] for hit in hits] == list(range(1, 11))
+    distances = [hit["distance"] for hit in hits]
+    assert distances == sorted(distances)
+
+
+def test_search_with_the_corpus_shows_the_text(fitted: Fitted) -> None:
+    out = succeed(
+        "search", fitted.model, fitted.codes, "ship sail", "-k", 5, "--corpus", fitted.corpus
+    )
+    texts = {document["id"]: document["text"] for document in DOCUMENTS}
+    for line in out.splitlines()[1:]:
+        _, _, name, shown = line.split(maxsplit=3)
+        assert shown == texts[name]
+
+
+def test_distances_are_those_of_the_stored_codes(fitted: Fitted) -> None:
+    codes = np.load(fitted.codes / "codes.npy")
+    query = boltzhash.load(fitted.model).transform(["comet sun"])[0]
+    distances = np.unpackbits(codes ^ query, axis=1).sum(axis=1)
+    order = np.argsort(distances, kind="stable")[:10]
+    expected = [(DOCUMENTS[row]["id"], distances[row]) for row in order]
+    hits = search_hits(fitted.model, fitted.codes, "comet sun")
+    assert [(hit["id"], hit["distance"]) for hit in hits] == expected
+
+
+def test_queries_come_one_a_line_from_standard_input(fitted: Fitted) -> None:
+    stdin = "ship sail\n\n   \n  Brot und butter \nзвезда planet"
+    lines = succeed("search", fitted.model, fitted.codes, "--json", stdin=stdin).splitlines()
+    queries = ["ship sail", "Brot und butter", "звезда planet"]
+    assert [json.loads(line)["query"] for line in lines] == queries
+    given = succeed("search", fitted.model, fitted.codes, *queries, "--json")
+    assert given.splitlines() == lines
+
+
+def test_answers_to_several_queries_are_set_apart(fitted: Fitted) -> None:
+    out = succeed("search", fitted.model, fitted.codes, "ship", "oven", "-k", 2)
+    first, second = out.rstrip("\n").split("\n\n")
+    assert first + "\n" == succeed("search", fitted.model, fitted.codes, "ship", "-k", 2)
+    assert second + "\n" == succeed("search", fitted.model, fitted.codes, "oven", "-k", 2)
+
+
+def test_no_queries_give_no_output(fitted: Fitted) -> None:
+    result = run("search", fitted.model, fitted.codes, stdin="\n \n")
+    assert result == Run(0, "", "boltzhash: no query came on standard input\n")
+
+
+def test_a_query_may_follow_the_options(fitted: Fitted) -> None:
+    expected = succeed("search", fitted.model, fitted.codes, "ship", "sail", "-k", "3")
+    assert succeed("search", fitted.model, fitted.codes, "-k", "3", "ship", "sail") == expected
+    assert succeed("search", "-k", "3", fitted.model, fitted.codes, "ship", "sail") == expected
+
+
+def test_more_hits_than_documents_give_a_short_answer(fitted: Fitted) -> None:
+    hits = search_hits(fitted.model, fitted.codes, "ship", "-k", 1000)
+    assert sorted(hit["id"] for hit in hits) == sorted(document["id"] for document in DOCUMENTS)
+
+
+def test_a_shorter_answer_is_the_beginning_of_a_longer_one(fitted: Fitted) -> None:
+    ten = succeed("search", fitted.model, fitted.codes, "ship sail", "-k", 10).splitlines()
+    three = succeed("search", fitted.model, fitted.codes, "ship sail", "-k", 3).splitlines()
+    assert [line.split() for line in three] == [line.split() for line in ten[:4]]
+    assert (len(three), len(ten)) == (4, 11)
+
+
+def test_search_as_json(fitted: Fitted) -> None:
+    out = succeed("search", fitted.model, fitted.codes, "ship", "oven", "--json")
+    for line in out.splitlines():
+        answer = json.loads(line)
+        assert list(answer) == ["query", "known_words", "hits"]
+        assert answer["known_words"] == 1
+        assert {tuple(hit) for hit in answer["hits"]} == {("rank", "distance", "id")}
+    hits = search_hits(fitted.model, fitted.codes, "ship", "--corpus", fitted.corpus)
+    assert {tuple(hit) for hit in hits} == {("rank", "distance", "id", "snippet")}
+
+
+def test_hits_with_no_known_word_are_flagged(fitted: Fitted, tmp_path: Path) -> None:
+    rows = [{"id": "odd", "text": "zzzz qqqq"}, {"id": "fine", "text": "planet orbit"}]
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", rows)
+    run("encode", fitted.model, corpus, "-o", tmp_path / "codes")
+    hits = search_hits(fitted.model, tmp_path / "codes", "planet", "-k", 2)
+    assert {hit["id"]: hit.get("no_known_word") for hit in hits} == {"odd": True, "fine": None}
+    out = succeed("search", fitted.model, tmp_path / "codes", "planet")
+    assert re.search(r"odd +\(no word of it is known\)", out)
+
+
+def test_a_query_without_a_known_word_says_so(fitted: Fitted) -> None:
+    _, note, *hits = succeed("search", fitted.model, fitted.codes, "zebra").splitlines()
+    assert note == "  (the model knows no word of this query: these hits mean nothing)"
+    assert len(hits) == 10
+    answer = json.loads(succeed("search", fitted.model, fitted.codes, "zebra", "--json"))
+    assert (answer["known_words"], len(answer["hits"])) == (0, 10)
+
+
+# Rerank
+
+
+def plain_tfidf(texts: list[str]) -> tuple[Any, Callable[[str], Any]]:
+    """Rows of tf · idf of length 1, and the same for a query: no shared code."""
+    counts = [Counter(text.rstrip(".").split()) for text in texts]
+    vocabulary = sorted(set().union(*counts))
+    frequency = np.array([sum(word in count for count in counts) for word in vocabulary])
+    idf = np.log((1 + len(texts)) / (1 + frequency)) + 1
+
+    def weigh(count: Counter[str]) -> Any:
+        row = np.array([count[word] for word in vocabulary]) * idf
+        return row / np.linalg.norm(row)
+
+    return np.stack([weigh(count) for count in counts]), lambda text: weigh(Counter(text.split()))
+
+
+@pytest.mark.parametrize("candidates", [12, 40, 500])
+def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) -> None:
+    query = "ship sail anchor"
+    rows, weigh = plain_tfidf([document["text"] for document in DOCUMENTS])
+    cosine = (rows @ weigh(query)).round(12)
+    place = {document["id"]: row for row, document in enumerate(DOCUMENTS)}
+    nearest = search_hits(fitted.model, fitted.codes, query, "-k", candidates)
+    expected = sorted(nearest, key=lambda hit: -cosine[place[hit["id"]]])[:10]
+
+    options = ("--corpus", fitted.corpus, "--rerank", "--candidates", candidates)
+    hits = search_hits(fitted.model, fitted.codes, query, *options)
+    assert [(hit["id"], hit["distance"]) for hit in hits] == [
+        (hit["id"], hit["distance"]) for hit in expected
+    ]
+    assert [hit["id"] for hit in expected] != [hit["id"] for hit in nearest[:10]]
+
+
+def test_rerank_has_a_default_number(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "CANDIDATES", 12)
+    arguments = (fitted.model, fitted.codes, "oven salt", "--corpus", fitted.corpus, "--rerank")
+    assert search_hits(*arguments) == search_hits(*arguments, "--candidates", 12)
+    assert search_hits(*arguments) != search_hits(*arguments, "--candidates", 60)
+
+
+def test_rerank_needs_the_corpus(fitted: Fitted) -> None:
+    message = "--rerank compares texts: give the encoded corpus with --corpus"
+    assert refused("search", fitted.model, fitted.codes, "ship", "--rerank") == message
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", 0], "k must be at least 1, got 0"),
+        (["-k", -3], "k must be at least 1, got -3"),
+        (["-k", 0, "--rerank"], "k must be at least 1, got 0"),
+        (["-k", -3, "--rerank"], "k must be at least 1, got -3"),
+        (["--rerank", "--candidates", 0], "--candidates must be at least 1, got 0"),
+        (["--rerank", "--candidates", -5], "--candidates must be at least 1, got -5"),
+    ],
+)
+def test_numbers_of_hits_must_be_positive(
+    fitted: Fitted, options: list[object], message: str
+) -> None:
+    arguments = (fitted.model, fitted.codes, "ship", "--corpus", fitted.corpus, *options)
+    assert message in refused("search", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (
+            [*DOCUMENTS[:7], {**DOCUMENTS[7], "id": "new"}, *DOCUMENTS[8:]],
+            "document 7 has the id 'new', the codes expect 'kitchen-7'",
+        ),
+        (
+            [*DOCUMENTS, {"id": "extra", "text": "onion"}],
+            "document 60 has the id 'extra', the codes expect no more",
+        ),
+        (DOCUMENTS[:-1], "it has 59 documents, the codes 60"),
+    ],
+    ids=["another id", "more", "fewer"],
+)
+def test_a_corpus_that_changed_since_is_refused(
+    fitted: Fitted, tmp_path: Path, changed: list[dict[str, str]], problem: str
+) -> None:
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", changed)
+    message = f"the corpus is not the one that was encoded: {problem}"
+    assert refused("search", fitted.model, fitted.codes, "ship", "--corpus", corpus) == message
+
+
+def test_standard_input_cannot_be_both_corpus_and_queries(fitted: Fitted) -> None:
+    arguments = ("search", fitted.model, fitted.codes, "--corpus", "-")
+    assert "standard input" in refused(*arguments, stdin="ship\n")
+
+
+def test_codes_of_another_model(fitted: Fitted, other_model: Path) -> None:
+    assert refused("search", other_model, fitted.codes, "ship") == (
+        f"{fitted.codes} was encoded by another model: encode the corpus again with this one"
+    )
+
+
+# In a collection
+
+
+def test_search_in_a_collection(made: Made) -> None:
+    with Collection.open(made.collection) as collection:
+        where = {"year": {">=": 2005}}
+        expected = collection.search("bread and butter", 4, where=where)
+        reranked = collection.search("bread and butter", 4, rerank=20)
+    arguments = ("bread and butter", "-k", 4)
+    for folders in ([made.collection], [made.model, made.collection]):
+        hits = search_hits(*folders, *arguments, "--where", json.dumps(where))
+        assert [hit["id"] for hit in hits] == expected.ids
+        assert [hit["distance"] for hit in hits] == expected.distances.tolist()
+    hits = search_hits(made.collection, *arguments, "--rerank", "--candidates", 20)
+    assert [hit["id"] for hit in hits] == reranked.ids
+    query, hit = succeed("search", made.collection, "-k", 1, "bread and butter").splitlines()
+    assert query == "bread and butter"
+    rank, _, _, text = hit.split(maxsplit=3)
+    assert rank == "1"
+    assert text in [record["text"] for record in make_records(60)]
+
+
+def test_queries_from_standard_input(made: Made) -> None:
+    lines = succeed("search", made.collection, "--json", stdin="moon\n\ntide\n").splitlines()
+    assert [json.loads(line)["query"] for line in lines] == ["moon", "tide"]
+
+
+def test_search_refuses(made: Made) -> None:
+    assert "was made by another model" in refused("search", made.other, made.collection, "moon")
+    assert "is no collection" in misused("search", made.model)
+    assert "field 'year' has the operator '~'" in refused(
+        "search", made.collection, "moon", "--where", '{"year": {"~": 1}}'
+    )
+    assert "expected a JSON object, got '[1'" in misused(
+        "search", made.collection, "moon", "--where", "[1"
+    )
+    assert "--corpus is for a folder of codes" in refused(
+        "search", made.collection, "moon", "--corpus", made.corpus
+    )
+
+
+def test_where_is_not_for_codes(made: Made, tmp_path: Path) -> None:
+    succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
+    message = refused("search", made.model, tmp_path / "codes", "moon", "--where", "{}")
+    assert "--where is for a collection" in message
