@@ -23,7 +23,6 @@ from typing import Any
 
 from boltzhash import ITQ
 from boltzhash.collection import Collection
-from boltzhash.collection.connected import ConnectedCollection
 from boltzhash.version import __version__
 from collection import _times, made_up
 
@@ -99,7 +98,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
     }
 
 
-def searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     n = len(queries)
     return {
         "search, exact, ms": _times(lambda i: collection.search(queries[i]), n),
@@ -115,7 +114,7 @@ def searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, A
     }
 
 
-def approximate_searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     start = time.perf_counter()
     about = collection.build_approximate(queries)
     built = time.perf_counter() - start

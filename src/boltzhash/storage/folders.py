@@ -189,18 +189,18 @@ def check_config(config: Any, expected_format: str, newest: int, shown: str) -> 
     try:
         found, version = config["format"], config["format_version"]
     except (KeyError, TypeError) as error:
-        raise ModelError(f"{CONFIG} of {shown} is damaged or not ours: {error!r}") from error
+        raise ModelError(f"{shown}/{CONFIG} is damaged or not ours: {error!r}") from error
     if found != expected_format:
         raise ModelError(f"{shown} holds a {found!r}; expected a {expected_format!r}")
     if type(version) is not int or version < 1:
-        raise ModelError(f"{CONFIG} of {shown} is damaged: {version!r} is not a format version")
+        raise ModelError(f"{shown}/{CONFIG} is damaged: {version!r} is not a format version")
     if version > newest:
         raise ModelError(
             f"{shown} has format version {version}; this boltzhash reads up to {newest}. "
             "Update boltzhash"
         )
     if not isinstance(config.get("sha256", {}), dict):
-        raise ModelError(f"{CONFIG} of {shown} is damaged: sha256 must be an object")
+        raise ModelError(f"{shown}/{CONFIG} is damaged: sha256 must be an object")
     return cast(dict[str, Any], config)
 
 
