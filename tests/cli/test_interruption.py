@@ -213,5 +213,5 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     assert "line 1025" in refused("add", made.collection, broken)
     more = write_jsonl(tmp_path / "more.jsonl", make_records(10, start=9000))
     result = run("add", made.collection, more, "--json")
-    assert f"`add {broken}` was interrupted and can now no longer go on" in result.err
+    assert f"`add {broken}` was interrupted and can no longer resume" in result.err
     assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10

@@ -15,11 +15,11 @@ import torch
 from boltzhash import CorrSH, load
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
+from boltzhash.training import loop
 from boltzhash.training.batches import Batch
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import InferenceNetwork, SparseRows
 from boltzhash.training.objectives import neighbour_contrast
-from boltzhash.training import loop
 
 
 def quick(**changes: Any) -> CorrSH:

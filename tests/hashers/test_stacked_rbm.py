@@ -17,9 +17,9 @@ from boltzhash import StackedRBM
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.stacked_rbm import word_counts
+from boltzhash.training import loop
 from boltzhash.training.networks import SparseRows
 from boltzhash.training.rbm import RBM, Unrolled
-from boltzhash.training import loop
 
 
 def quick(**changes: Any) -> StackedRBM:

@@ -17,10 +17,10 @@ from boltzhash.codes import hamming, unpack
 from boltzhash.errors import ModelError
 from boltzhash.hashers import HASHERS
 from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.training import loop
 from boltzhash.training.batches import Documents
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import InferenceNetwork
-from boltzhash.training import loop
 
 N_COLUMNS = 12
 TAKERS = [name for name, kind in HASHERS.items() if kind.takes_features]
