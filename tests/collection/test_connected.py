@@ -13,9 +13,9 @@ import pytest
 from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
-from boltzhash.collection.collection import _Coder
 from boltzhash.collection.locations import parse_location
 from boltzhash.collection.milvus.state import StateTable
+from boltzhash.collection.models import Coder
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import coded_documents
@@ -220,7 +220,7 @@ def test_what_a_cluster_has_hashed_is_written(
         collection.add(documents(5))
         for coder in (hasher, other_hasher):
             batch = coded_documents(coder, given)
-            collection._write_coded(_Coder(coder.fingerprint(), coder), batch)
+            collection._write_coded(Coder(coder.fingerprint(), coder), batch)
             assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
             assert collection.get(3) == given[0]
             collection.check()

@@ -15,7 +15,7 @@ from boltzhash.collection.engines import create_store, open_store
 from boltzhash.collection.export import write_jsonl
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.locations import parse_location
-from boltzhash.collection.models import check_made_by, check_reads_texts
+from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.store import BATCH, FieldValue, OnBatch, Places, Rows, Standing, Store, T
 from boltzhash.corpus import Document
@@ -60,20 +60,13 @@ class Collection:
     (4, 'doc-2', 3, {'year': 2022})
     """
 
-    def __init__(self, store: Store, hasher: Hasher | None = None) -> None:
+    def __init__(self, store: Store, coder: Coder) -> None:
         self._store = store
+        self._coder = coder
         self._lock = threading.RLock()
         self._is_open = True
         self._held: Standing | None = None
-        self.written_generation: int | None = None
-        try:
-            model = store.read(lambda standing: standing.model)
-            if hasher is not None:
-                check_made_by(hasher, model, store.shown)
-            self._coder = _Coder(model, hasher if hasher is not None else store.load_model(model))
-        except BaseException:
-            store.close()
-            raise
+        self.written_generation: int | None = None  # of the last write that this object made
 
     @classmethod
     def create(cls, location: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
@@ -84,7 +77,8 @@ class Collection:
         """
         check_reads_texts(hasher)
         _check_wait(wait)
-        return cls(create_store(parse_location(location), hasher, wait), hasher)
+        coder = Coder(hasher.fingerprint(), hasher)
+        return cls(create_store(parse_location(location), coder, wait), coder)
 
     @classmethod
     def open(
@@ -109,7 +103,15 @@ class Collection:
         if a newer boltzhash wrote it; one of an older format is brought up to date.
         """
         _check_wait(wait)
-        return cls(open_store(parse_location(location), wait), hasher)
+        store = open_store(parse_location(location), wait)
+        try:
+            model = store.read(lambda standing: standing.model)
+            if hasher is not None:
+                check_made_by(hasher, model, store.shown)
+            return cls(store, Coder(model, hasher or store.load_model(model)))
+        except BaseException:
+            store.close()
+            raise
 
     def close(self) -> None:
         """Give back what it holds; what was written is on disk already."""
@@ -197,6 +199,7 @@ class Collection:
         the codes until they are written. See :mod:`boltzhash.encoding.ray`.
         """
         hasher, n = self.hasher, 0
+        coder = Coder(hasher.fingerprint(), hasher)
         with documents_encoded_on_ray(
             hasher,
             paths,
@@ -207,7 +210,7 @@ class Collection:
         ) as batches:
             for batch in batches:
                 with self._open_lock():
-                    self._write_coded(_Coder(hasher.fingerprint(), hasher), batch)
+                    self._write_coded(coder, batch)
                 n += len(batch)
         return n
 
@@ -228,7 +231,7 @@ class Collection:
         """
         check_reads_texts(hasher)
         with self._open_lock():
-            self._store.rehash(hasher, BATCH, on_batch)
+            self._store.rehash(Coder(hasher.fingerprint(), hasher), BATCH, on_batch)
 
     # Searching
 
@@ -500,7 +503,7 @@ class Collection:
 
     def _hasher_of(self, standing: Standing) -> Hasher:
         if standing.model != self._coder.model:  # another client has rehashed
-            self._coder = _Coder(standing.model, self._store.load_model(standing.model))
+            self._coder = Coder(standing.model, self._store.load_model(standing.model))
         return self._coder.hasher
 
     def _write_batches(
@@ -514,13 +517,13 @@ class Collection:
             n += len(batch)
         return n
 
-    def _code(self, batch: list[Document]) -> tuple[_Coder, list[Coded]]:
+    def _code(self, batch: list[Document]) -> tuple[Coder, list[Coded]]:
         coder = self._coder
         return coder, coded_documents(coder.hasher, batch)
 
     def _write_coded(
         self,
-        coder: _Coder,
+        coder: Coder,
         batch: list[Coded],
         write: Callable[[list[Coded]], None] | None = None,
     ) -> None:
@@ -535,13 +538,6 @@ class Collection:
                 return
             self._store.read(self._hasher_of)
             coder, batch = self._code([coded.document for coded in batch])
-
-
-class _Coder(NamedTuple):
-    """A hasher and its fingerprint, exchanged as one."""
-
-    model: str
-    hasher: Hasher
 
 
 class _SearchRequest(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from boltzhash.collection.locations import FOLDER, Location
 from boltzhash.collection.milvus.store import MilvusStore
+from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.store import PostgresStore
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.collection.store import Store
-from boltzhash.hashers import Hasher
 
 STORES: dict[str, type[SqliteStore] | type[PostgresStore] | type[MilvusStore]] = {
     FOLDER: SqliteStore,
@@ -21,6 +21,6 @@ def open_store(location: Location, wait: float) -> Store:
     return STORES[location.kind](location, wait)
 
 
-def create_store(location: Location, hasher: Hasher, wait: float) -> Store:
-    """The store of a new, empty collection whose codes come from ``hasher``."""
-    return STORES[location.kind](location, wait, hasher)
+def create_store(location: Location, coder: Coder, wait: float) -> Store:
+    """The store of a new, empty collection whose codes come from ``coder``."""
+    return STORES[location.kind](location, wait, coder)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boltzhash.collection.locations import FOLDER, Location
+from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.collection.store import BATCH, Standing, Store
 from boltzhash.encoding.coding import Coded, coded_documents
@@ -39,8 +40,8 @@ def copy_to_folder(store: Store, target: Path) -> None:
     def copy(standing: Standing) -> None:
         with atomic_folder(target, "boltzhash collection") as fresh:
             place = Location(FOLDER, str(fresh / "copy"))
-            hasher = store.load_model(standing.model)
-            made = SqliteStore(place, _WAIT, hasher)
+            coder = Coder(standing.model, store.load_model(standing.model))
+            made = SqliteStore(place, _WAIT, coder)
             try:
                 for batch in _batches(store.coded_here()):
                     made.write(lambda _, batch=batch: made.add(batch))  # type: ignore[misc]

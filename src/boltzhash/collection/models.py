@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
+
+
+class Coder(NamedTuple):
+    """A hasher and its fingerprint, which takes time to compute: exchanged as one."""
+
+    model: str
+    hasher: Hasher
 
 
 def check_reads_texts(hasher: Hasher) -> None:

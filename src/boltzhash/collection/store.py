@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
+from boltzhash.collection.models import Coder
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
 from boltzhash.encoding.coding import Coded
@@ -97,7 +98,7 @@ class Store(Protocol):
     def note_unfinished(self, note: dict[str, Any] | None) -> None:
         """Keep what an interrupted add has to resume from, or that there is nothing."""
 
-    def rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
         """Called outside ``write``."""
 
     # Searching

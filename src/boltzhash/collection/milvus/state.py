@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from boltzhash.collection.milvus.client import Milvus
+from boltzhash.collection.models import Coder
 from boltzhash.collection.store import FORMAT_VERSION, Standing, check_format_version
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.errors import CollectionError
@@ -84,10 +85,10 @@ class StateTable:
         self._milvus.make_ready(self._table)
         return bool(self._milvus.query(self._table, "number >= 0", ["number"]))
 
-    def create(self, first: MilvusState, hasher: Hasher) -> None:
+    def create(self, first: MilvusState, coder: Coder) -> None:
         self._milvus.drop_table(self._table)  # of a client that died while it made one
         self._milvus.make_state_table(self._table)
-        self.save_model(hasher)
+        self.save_model(coder)
         self.append(first)
 
     def newest(self) -> MilvusState:
@@ -119,8 +120,8 @@ class StateTable:
 
     # Files: models by their fingerprints, and what is kept beside the documents by its name
 
-    def save_model(self, hasher: Hasher) -> None:
-        self.save_files(hasher.fingerprint(), model_to_files(hasher))
+    def save_model(self, coder: Coder) -> None:
+        self.save_files(coder.model, model_to_files(coder.hasher))
 
     def load_model(self, fingerprint: str) -> Hasher:
         files = self.load_files(fingerprint)

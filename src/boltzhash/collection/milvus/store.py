@@ -29,6 +29,7 @@ from boltzhash.collection.milvus.rows import (
 )
 from boltzhash.collection.milvus.search import Searcher
 from boltzhash.collection.milvus.state import BESIDE, MilvusState, StateTable
+from boltzhash.collection.models import Coder
 from boltzhash.collection.store import (
     FORMAT_VERSION,
     Counts,
@@ -57,36 +58,36 @@ _DELETES_AT_ONCE = 2_500  # rows that one state can name as dead
 
 
 class MilvusStore:
-    """One client. ``hasher`` is given if the collection is to be made.
+    """One client. ``coder`` is given if the collection is to be made.
 
     Milvus has no locks, so there is nothing to ``wait`` for: a second writer is refused at once.
     """
 
     format_version = FORMAT_VERSION
 
-    def __init__(self, location: Location, wait: float, hasher: Hasher | None = None) -> None:
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self.shown = location.shown()
         self._name = location.name
         self._milvus = Milvus(location, self.shown)
         self._states = StateTable(self._milvus, f"{location.name}_state")
         self._generations = Generations(self._milvus, self._states)
         try:
-            if hasher is not None:
-                self._create(hasher)
+            if coder is not None:
+                self._create(coder)
             elif not self._states.exists():
                 raise no_such_collection(self.shown)
         except BaseException:
             self._milvus.close()
             raise
 
-    def _create(self, hasher: Hasher) -> None:
+    def _create(self, coder: Coder) -> None:
         if self._states.exists():
             raise exists_already(self.shown)
         table = f"{self._name}_documents_0"
         self._milvus.drop_table(table)  # of a client that died while it made one
-        self._milvus.make_documents_table(table, hasher.n_bits)
-        first = MilvusState(0, 0, 0, hasher.fingerprint(), hasher.n_bits, table, [], 0)
-        self._states.create(first, hasher)
+        self._milvus.make_documents_table(table, coder.hasher.n_bits)
+        first = MilvusState(0, 0, 0, coder.model, coder.hasher.n_bits, table, [], 0)
+        self._states.create(first, coder)
 
     def close(self) -> None:
         self._milvus.close()
@@ -323,8 +324,8 @@ class MilvusStore:
         digests = [file.sha256 for file in self.load_files(name)]
         return " ".join(digests) if digests else None
 
-    def rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
-        Rehash(self._generations, self._name, hasher).run(batch, on_batch)
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        Rehash(self._generations, self._name, coder).run(batch, on_batch)
 
     # Approximate search
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import bits_of
@@ -32,10 +33,10 @@ def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | Non
 
 
 def rehash_step(
-    connection: PostgresConnection, hasher: Hasher, standing: Standing, *, last: int, batch: int
+    connection: PostgresConnection, coder: Coder, standing: Standing, *, last: int, batch: int
 ) -> Step:
     """Inside a transaction: hash some documents that have no new code, or go over."""
-    if standing.next_model != hasher.fingerprint():
+    if standing.next_model != coder.model:
         raise rehash_taken_over(connection.shown)
     rows = connection.run(
         "SELECT documents.place, text FROM documents LEFT JOIN next_codes USING (place) WHERE "
@@ -43,10 +44,10 @@ def rehash_step(
         [last, batch],
     ).fetchall()
     if not rows and last == 0:
-        _exchange(connection, hasher)
+        _exchange(connection, coder)
         return Step(0, standing.n_documents, None)
     if rows:
-        _write_codes(connection, hasher, rows)
+        _write_codes(connection, coder.hasher, rows)
     # Behind the last come those that changed meanwhile.
     return Step(len(rows), standing.n_documents, rows[-1][0] if rows else 0)
 
@@ -62,10 +63,10 @@ def _write_codes(connection: PostgresConnection, hasher: Hasher, rows: Any) -> N
     )
 
 
-def _exchange(connection: PostgresConnection, hasher: Hasher) -> None:
+def _exchange(connection: PostgresConnection, coder: Coder) -> None:
     connection.run("DROP TABLE codes")
     connection.run("ALTER TABLE next_codes RENAME TO codes")
     connection.run(
         "UPDATE state SET model = %s, n_bits = %s, next_model = NULL, approximate = NULL",
-        [hasher.fingerprint(), hasher.n_bits],
+        [coder.model, coder.hasher.n_bits],
     )

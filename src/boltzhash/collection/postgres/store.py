@@ -14,6 +14,7 @@ from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
+from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import (
     clause_of,
@@ -63,19 +64,19 @@ _MOST_CANDIDATES = 1000  # pgvector's own limit of hnsw.ef_search
 
 
 class PostgresStore:
-    """One connection. ``hasher`` is given if the collection is to be made."""
+    """One connection. ``coder`` is given if the collection is to be made."""
 
     format_version = FORMAT_VERSION
 
-    def __init__(self, location: Location, wait: float, hasher: Hasher | None = None) -> None:
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self._name = location.name
         self.shown = location.shown()
         self._connection = PostgresConnection(location, wait)
         self._run = self._connection.run
         try:
             with self._connection.plain_errors():
-                if hasher is not None:
-                    self._create(hasher)
+                if coder is not None:
+                    self._create(coder)
                 self._check_format()
         except BaseException:
             self._connection.close()
@@ -108,7 +109,7 @@ class PostgresStore:
 
     # Making and opening
 
-    def _create(self, hasher: Hasher) -> None:
+    def _create(self, coder: Coder) -> None:
         (encoding,) = self._run("SHOW server_encoding").fetchone()
         if encoding != "UTF8":
             raise CollectionError(f"{self.shown}: the database must be UTF8, got {encoding}")
@@ -118,12 +119,12 @@ class PostgresStore:
             self._run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
             self._run(f'CREATE SCHEMA "{self._name}"')
             self._run(TABLES)
-            self._run(codes_table("codes", hasher.n_bits))
-            self._put_files(hasher.fingerprint(), model_to_files(hasher))
+            self._run(codes_table("codes", coder.hasher.n_bits))
+            self._put_files(coder.model, model_to_files(coder.hasher))
             self._run(
                 "INSERT INTO state (format_version, generation, n_documents, last_place, model, n_bits) "
                 "VALUES (%s, 0, 0, 0, %s, %s)",
-                [FORMAT_VERSION, hasher.fingerprint(), hasher.n_bits],
+                [FORMAT_VERSION, coder.model, coder.hasher.n_bits],
             )
         self._connection.connect_anew()  # now with the schema of the extension in the path
 
@@ -395,29 +396,28 @@ class PostgresStore:
         sizes = {name: int(size) for name, size, _ in rows if name != "state"}
         return {**sizes, "indexes": sum(int(indexes) for _, _, indexes in rows)}
 
-    def rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
-        is_needed, _ = self.write(lambda standing: self._start_rehash(standing, hasher))
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        is_needed, _ = self.write(lambda standing: self._start_rehash(standing, coder))
         if is_needed:
             (n_done,) = self._run("SELECT count(*) FROM next_codes").fetchone()
-            step = partial(rehash_step, self._connection, hasher)
+            step = partial(rehash_step, self._connection, coder)
             rehash_all(
                 lambda last: self.write(partial(step, last=last, batch=batch))[0], n_done, on_batch
             )
 
-    def _start_rehash(self, standing: Standing, hasher: Hasher) -> bool:
+    def _start_rehash(self, standing: Standing, coder: Coder) -> bool:
         """Note what is to be done; False where the codes are this model's already."""
-        fingerprint = hasher.fingerprint()
-        if standing.model == fingerprint:
+        if standing.model == coder.model:
             return False
-        if standing.next_model != fingerprint:
+        if standing.next_model != coder.model:
             self._run(  # those of earlier rehashes
                 "DELETE FROM models WHERE fingerprint <> %s AND NOT starts_with(fingerprint, %s)",
                 [standing.model, _BESIDE],
             )
-            self._put_files(hasher.fingerprint(), model_to_files(hasher))
+            self._put_files(coder.model, model_to_files(coder.hasher))
             self._run("DROP TABLE IF EXISTS next_codes")
-            self._run(codes_table("next_codes", hasher.n_bits))
-            self._run("UPDATE state SET next_model = %s", [fingerprint])
+            self._run(codes_table("next_codes", coder.hasher.n_bits))
+            self._run("UPDATE state SET next_model = %s", [coder.model])
         return True
 
     # Approximate search

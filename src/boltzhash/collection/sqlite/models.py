@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection as Names
 from pathlib import Path
 
+from boltzhash.collection.models import Coder
 from boltzhash.errors import CollectionError, ModelError
 from boltzhash.hashers import Hasher, load
 
@@ -16,8 +17,8 @@ def model_folder(folder: Path, fingerprint: str) -> Path:
     return folder / MODELS / fingerprint[:16]
 
 
-def save_model(folder: Path, hasher: Hasher) -> None:
-    hasher.save(model_folder(folder, hasher.fingerprint()))
+def save_model(folder: Path, coder: Coder) -> None:
+    coder.hasher.save(model_folder(folder, coder.model))
 
 
 def load_model(folder: Path, fingerprint: str) -> Hasher:

@@ -10,6 +10,7 @@ from typing import Any
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.locations import Location
+from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite import maintenance, rehashing
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.filters import FieldFilter, Mask, field_values, values_of
@@ -47,16 +48,16 @@ from boltzhash.storage.folders import atomic_folder
 class SqliteStore:
     """One connection. SQLite is the truth; codes are searched in a copy of them, mapped into memory.
 
-    ``hasher`` is given if the collection is to be made.
+    ``coder`` is given if the collection is to be made.
     """
 
     format_version = FORMAT_VERSION
 
-    def __init__(self, location: Location, wait: float, hasher: Hasher | None = None) -> None:
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self.shown = location.shown()
         self._folder = Path(location.url)
-        if hasher is not None:
-            _create(self._folder, hasher)
+        if coder is not None:
+            _create(self._folder, coder)
         self._database = Database(self._folder, wait)
         self._snapshot = Snapshot(self._folder)
         self._filter = FieldFilter()
@@ -96,8 +97,8 @@ class SqliteStore:
         kept = json.dumps(note) if note is not None else None
         self._connection.execute("UPDATE state SET indexing = ?", (kept,))
 
-    def rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
-        rehashing.rehash(self._database, self._folder, hasher, batch, on_batch)
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        rehashing.rehash(self._database, self._folder, coder, batch, on_batch)
         self.read(lambda _: None)
 
     # Searching
@@ -208,13 +209,13 @@ class SqliteStore:
         return self._database.connection
 
 
-def _create(folder: Path, hasher: Hasher) -> None:
+def _create(folder: Path, coder: Coder) -> None:
     if (folder / DATABASE).exists():
         raise exists_already(str(folder))
     with atomic_folder(folder, "boltzhash collection") as fresh:
-        save_model(fresh, hasher)
+        save_model(fresh, coder)
         maintenance.make_database(
-            fresh, lambda c: create_tables(c, model=hasher.fingerprint(), n_bits=hasher.n_bits)
+            fresh, lambda c: create_tables(c, model=coder.model, n_bits=coder.hasher.n_bits)
         )
 
 

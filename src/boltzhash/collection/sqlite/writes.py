@@ -13,6 +13,8 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
     """New documents; refused whole where an id is taken."""
@@ -105,7 +107,7 @@ def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]
 
 
 def _document_row(place: int, document: Document) -> tuple[int, Id, str, str, int]:
-    metadata = json.dumps(document.metadata or {}, ensure_ascii=False, separators=(",", ":"))
+    metadata = _as_json(document.metadata or {})
     checksum = document_checksum(document.id, document.text, metadata)
     return place, document.id, document.text, metadata, checksum
 
