@@ -79,16 +79,16 @@ test-kill: $(READY)
 
 # Tables and figures of the docs from the result files, byte for byte.
 tables: $(READY)
-	$(BIN)/python experiments/tables.py
-	$(BIN)/python experiments/figures.py
+	$(BIN)/python -m experiments.tables
+	$(BIN)/python -m experiments.figures
 
 # The whole path of the experiments, small: runs, result files, a table, a figure. Needs BOLTZHASH_DATA.
 experiments-smoke: $(READY)
 	rm -rf build/smoke
-	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu
-	RESULTS=build/smoke $(BIN)/python experiments/run.py smoke --device cpu | grep -x '0 runs to do'
-	RESULTS=build/smoke $(BIN)/python experiments/tables.py --print smoke
-	RESULTS=build/smoke $(BIN)/python experiments/figures.py --folder build/smoke/figures
+	RESULTS=build/smoke $(BIN)/python -m experiments.runs smoke --device cpu
+	RESULTS=build/smoke $(BIN)/python -m experiments.runs smoke --device cpu | grep -x '0 runs to do'
+	RESULTS=build/smoke $(BIN)/python -m experiments.tables --print smoke
+	RESULTS=build/smoke $(BIN)/python -m experiments.figures --folder build/smoke/figures
 	test -s build/smoke/figures/smoke.svg
 
 # Everything that is measured, small, each ratio beside its bar; some minutes.

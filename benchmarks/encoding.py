@@ -19,6 +19,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import subprocess
 import tempfile
 import time
@@ -32,7 +33,7 @@ import sklearn
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from boltzhash import CorrSH, load
-from boltzhash.cli import parser as cli
+from boltzhash.cli.parser import main as command_line
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.hashers.shared import inference
 from boltzhash.text.counting import PythonCounter, count_words
@@ -42,6 +43,8 @@ from boltzhash.threads import available_cpus
 RESULTS = Path(__file__).parent / "results" / "encoding.json"
 BAR = 15_000  # documents/s of the whole, all CPUs
 BARRED = "texts → codes, 2 threads"
+ENCODE, INDEX = "boltzhash encode, 2 threads", "boltzhash index, 2 threads"
+INDEX_BAR = 0.6  # of the documents/s of encode
 RIVAL = "scikit-learn TfidfVectorizer, 1 thread"
 BLOCK = 1024
 
@@ -71,7 +74,7 @@ def main() -> None:
         "characters_per_document": round(sum(map(len, texts)) / len(texts)),
         "words": hasher.n_features_in_,
         "compiled": inference._layers is not None,
-        "bar": {BARRED: BAR},
+        "bar": {BARRED: BAR, INDEX: round(INDEX_BAR * rates.get(ENCODE, 0))},
         "documents_per_second": {name: round(rate) for name, rate in rates.items()},
         **machine(),
     }
@@ -111,7 +114,8 @@ def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
         Row("texts → codes, 1 thread", 1, n, lambda: hasher.transform(texts)),
         Row(BARRED, 2, n, lambda: hasher.transform(texts)),
         Row("the same with an é in each, 2 threads", 2, n, lambda: hasher.transform(accented)),
-        Row("boltzhash encode, 2 threads", 2, n, lambda: encode(folder, corpus)),
+        Row(ENCODE, 2, n, lambda: encode(folder, corpus)),
+        Row(INDEX, 2, n, lambda: index(folder, corpus)),
         Row("texts → codes, nothing compiled", 1, len(few), lambda: nothing_compiled(plain, few)),
         Row(RIVAL, 1, len(few), lambda: rival.transform(few)),
     ]
@@ -119,8 +123,18 @@ def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
 
 def encode(folder: Path, corpus: Path) -> None:
     """The command, without the start of Python: reading JSONL, encoding, writing codes and ids."""
+    _run("encode", f"{folder}/model", str(corpus), "-o", f"{folder}/codes")
+
+
+def index(folder: Path, corpus: Path) -> None:
+    """The same for a collection: texts and metadata are written as well, and are on disk at the end."""
+    shutil.rmtree(folder / "collection", ignore_errors=True)
+    _run("index", f"{folder}/model", str(corpus), "-o", f"{folder}/collection")
+
+
+def _run(*arguments: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        done = cli.main(["encode", f"{folder}/model", str(corpus), "-o", f"{folder}/codes"])
+        done = command_line(list(arguments))
     assert done == 0
 
 

@@ -23,7 +23,6 @@ from typing import Any
 
 from boltzhash import ITQ
 from boltzhash.collection import Collection
-from boltzhash.collection.connected import ConnectedCollection
 from boltzhash.version import __version__
 from collection import _times, made_up
 
@@ -78,7 +77,7 @@ def started(engine: str, folder: Path) -> Iterator[str]:
 def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
     hasher = ITQ(n_bits).fit([document["text"] for document in made_up(20_000, seed=1)])
     queries = [document["text"] for document in made_up(n_queries, seed=3)]
-    with Collection.connect(url, "bench", hasher, create=True) as collection:
+    with Collection.create(f"{url}#bench", hasher) as collection:
         start = time.perf_counter()
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start
@@ -99,7 +98,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
     }
 
 
-def searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     n = len(queries)
     return {
         "search, exact, ms": _times(lambda i: collection.search(queries[i]), n),
@@ -115,7 +114,7 @@ def searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, A
     }
 
 
-def approximate_searches(collection: ConnectedCollection, queries: list[str]) -> dict[str, Any]:
+def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     start = time.perf_counter()
     about = collection.build_approximate(queries)
     built = time.perf_counter() - start

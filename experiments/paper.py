@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-LENGTHS = (8, 16, 32, 64, 128)
-
 # corpus → method → precision at 8, 16, 32, 64 and 128 bits; None where the paper gives none.
 TABLES: dict[str, dict[str, tuple[float | None, ...]]] = {
     "tmc": {

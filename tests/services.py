@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import uvicorn
 
 from boltzhash import LSH, CorrSH, Hasher
 from boltzhash.collection import Collection
+from boltzhash.server.app import create_app
+from boltzhash.server.protocol import PunctualProtocol
+from boltzhash.server.settings import Settings
 from command_line import wait_for
 from small_corpus import TOPICS
 
@@ -98,6 +104,30 @@ def serving(collection: Path, *options: str, key: str | None = KEY) -> Iterator[
 def _address(log: Path) -> str | None:
     found = re.search(r"http://\S+:\d+", log.read_text())
     return found and found.group()
+
+
+class InThread(NamedTuple):
+    """A service in a thread of this process."""
+
+    port: int
+    server: uvicorn.Server
+
+
+@contextmanager
+def serving_in_a_thread(settings: Settings) -> Iterator[InThread]:
+    """The service over a collection, on a real socket, in this process."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = create_app(settings)
+    config = uvicorn.Config(app, http=PunctualProtocol, ws="none", log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield InThread(listening.getsockname()[1], server)
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,10 @@ class CollectionError(ValueError):
     """A folder that should hold a collection does not: missing, damaged, or of another version."""
 
 
+class NoSuchCollectionError(CollectionError):
+    """There is no collection where one was to be opened."""
+
+
 class CollectionBusyError(TimeoutError):
     """Another process kept writing to the collection for longer than this one would wait."""
 

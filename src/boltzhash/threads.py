@@ -23,21 +23,31 @@ def available_cpus() -> int:
 def in_threads(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
     """``map(work, blocks)``, several blocks at a time where there are several.
 
-    Blocks are taken as they are needed, a few ahead, so memory does not grow with their number.
+    Blocks are taken as they are needed, a few ahead, so memory does not grow with their number. If the
+    next block cannot be had, the results of those before it come first, as without threads.
 
     >>> list(in_threads(len, ["one", "two", "three"]))
     [3, 3, 5]
     """
-    remaining, n_threads = iter(blocks), available_cpus()
+    failure: list[Exception] = []
+    remaining, n_threads = _until_failure(blocks, failure), available_cpus()
     first = list(itertools.islice(remaining, 2))
     remaining = itertools.chain(first, remaining)
     if len(first) < 2 or n_threads == 1:
         yield from map(work, remaining)
-        return
+    else:
+        yield from _in_pool(work, remaining, n_threads)
+    if failure:
+        raise failure[0]
+
+
+def _in_pool(
+    work: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int
+) -> Iterator[Result]:
     with ThreadPoolExecutor(n_threads) as pool:
         pending: deque[Future[Result]] = deque()
         try:
-            for block in remaining:
+            for block in blocks:
                 pending.append(pool.submit(work, block))
                 if len(pending) > 2 * n_threads:
                     yield pending.popleft().result()
@@ -45,3 +55,11 @@ def in_threads(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
                 yield pending.popleft().result()
         finally:  # after an error or a break, what has not begun is not begun
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _until_failure(blocks: Iterable[Block], failure: list[Exception]) -> Iterator[Block]:
+    """The blocks before one that cannot be had: their results come first, then what went wrong."""
+    try:
+        yield from blocks
+    except Exception as error:
+        failure.append(error)

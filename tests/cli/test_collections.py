@@ -98,7 +98,7 @@ def test_stats(made: Made) -> None:
     text = succeed("stats", made.collection, "--check")
     assert text.startswith("60 documents, 32 bits (ITQ), generation")
     for name in ("documents", "codes", "index"):
-        assert f"{report['bytes_per_document'][name]} a document" in text
+        assert f"{report['bytes_per_document'][name]} per document" in text
 
 
 def test_stats_check_finds_damage(made: Made) -> None:

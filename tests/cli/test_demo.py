@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import CorrSH
+from boltzhash import CorrSH, hashers
 from boltzhash.cli import demo
 from boltzhash.collection import Collection
-from boltzhash.corpus import Document
+from boltzhash.corpus import Document, docstrings
 from command_line import run, succeed
 from small_corpus import DOCUMENTS
 
@@ -17,8 +17,8 @@ def test_the_demo_answers_its_questions_and_mine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     documents = [Document(d["id"], f"name in words\n\n{d['text']}") for d in DOCUMENTS]
-    monkeypatch.setattr(demo, "docstring_corpus", lambda: documents)
-    monkeypatch.setattr(demo, "CorrSH", lambda **settings: CorrSH(**settings, epochs=10))
+    monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
+    monkeypatch.setattr(hashers, "CorrSH", lambda **settings: CorrSH(**settings, epochs=10))
     kept = str(tmp_path / "kept")
     lines = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert lines[0].startswith("60 docstrings read in ")
@@ -31,9 +31,9 @@ def test_the_demo_answers_its_questions_and_mine(
     assert lines[-1].endswith(f"boltzhash serve {kept}")
     with Collection.open(kept) as collection:
         assert [(d.id, d.text) for d in collection] == [(d.id, d.text) for d in documents]
-    monkeypatch.setattr(demo, "CorrSH", None)  # what was learned is used again
+    monkeypatch.setattr(hashers, "CorrSH", None)  # what was learned is used again
     again = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert again[again.index("planet orbit") :] == lines[lines.index("planet orbit") :]
-    monkeypatch.setattr(demo, "docstring_corpus", lambda: documents[1:])
+    monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents[1:])
     refused = run("demo", "--output", kept)
     assert (refused.code, "something else" in refused.err) == (5, True)

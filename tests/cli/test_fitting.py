@@ -10,7 +10,7 @@ import torch
 
 import boltzhash
 from boltzhash.hashers import HASHERS
-from boltzhash.training import loop as training
+from boltzhash.training import loop
 from command_line import (
     FIT,
     Fitted,
@@ -190,7 +190,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_training(
 ) -> None:
     """Not after hours of it."""
     trained = []
-    monkeypatch.setattr(training, "train", lambda *_, **__: trained.append(1))
+    monkeypatch.setattr(loop, "train", lambda *_, **__: trained.append(1))
     (tmp_path / "occupied").write_text("mine")
     refused("fit", fitted.corpus, "-o", tmp_path / "occupied", *FIT, code=5)
     assert not trained

@@ -14,7 +14,7 @@ import pytest
 
 from boltzhash import CorrSH
 from boltzhash.collection import Collection
-from boltzhash.training import loop as training
+from boltzhash.training import loop
 from command_line import (
     FIT,
     Fitted,
@@ -35,13 +35,13 @@ from small_corpus import as_jsonl, make_records, write_jsonl
 def count_epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that grows by one with every epoch that is trained from here on."""
     epochs: list[int] = []
-    epoch = training._epoch
+    epoch = loop._epoch
 
     def counted(*arguments: Any) -> Any:
         epochs.append(1)
         return epoch(*arguments)
 
-    monkeypatch.setattr(training, "_epoch", counted)
+    monkeypatch.setattr(loop, "_epoch", counted)
     return epochs
 
 
@@ -106,7 +106,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
 def test_a_checkpoint_of_another_fit_is_not_gone_on_from(
     fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    epoch = training._epoch
+    epoch = loop._epoch
 
     def interrupted(*arguments: Any) -> Any:
         if arguments[-1] == 3:
@@ -114,7 +114,7 @@ def test_a_checkpoint_of_another_fit_is_not_gone_on_from(
         return epoch(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_epoch", interrupted)
+        patch.setattr(loop, "_epoch", interrupted)
         assert run("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--seed", 3).code == 130
     assert names(tmp_path) == ["model.checkpoint"]
     assert run("fit", fitted.corpus, "-o", tmp_path / "model", *FIT).code == 0
@@ -193,7 +193,7 @@ def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> 
     message = refused("index", made.model, made.corpus, "-o", collection)
     assert f"is unfinished: run `index {corpus}` again, not `index {made.corpus}`" in message
     result = run(*command, "--json")
-    assert result.err == f"boltzhash: going on behind the {done} documents that are there\n"
+    assert result.err == f"boltzhash: resuming after the {done} documents that are there\n"
     assert json.loads(result.out)["written"] == len(rows) - done
     with Collection.open(collection) as opened:
         assert [document.id for document in opened] == [row["id"] for row in rows]
@@ -207,11 +207,11 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     assert "line 1501: not valid JSON" in refused("add", made.collection, broken)
     write_jsonl(broken, rows)
     result = run("add", made.collection, broken, "--json")
-    assert result.err == "boltzhash: going on behind the 1024 documents that are there\n"
+    assert result.err == "boltzhash: resuming after the 1024 documents that are there\n"
     assert json.loads(result.out)["written"] == 476
     broken.write_text(as_jsonl(make_records(1024, 5000)) + "no json\n")
     assert "line 1025" in refused("add", made.collection, broken)
     more = write_jsonl(tmp_path / "more.jsonl", make_records(10, start=9000))
     result = run("add", made.collection, more, "--json")
-    assert f"`add {broken}` was interrupted and can now no longer go on" in result.err
+    assert f"`add {broken}` was interrupted and can no longer resume" in result.err
     assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10

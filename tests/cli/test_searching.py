@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import boltzhash
-from boltzhash.cli import parser as cli
+from boltzhash.cli import searching
 from boltzhash.collection import Collection
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
 from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
@@ -158,7 +158,7 @@ def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) ->
 
 
 def test_rerank_has_a_default_number(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "CANDIDATES", 12)
+    monkeypatch.setattr(searching, "CANDIDATES", 12)
     arguments = (fitted.model, fitted.codes, "oven salt", "--corpus", fitted.corpus, "--rerank")
     assert search_hits(*arguments) == search_hits(*arguments, "--candidates", 12)
     assert search_hits(*arguments) != search_hits(*arguments, "--candidates", 60)
@@ -253,7 +253,7 @@ def test_queries_from_standard_input(made: Made) -> None:
 
 def test_search_refuses(made: Made) -> None:
     assert "was made by another model" in refused("search", made.other, made.collection, "moon")
-    assert "is no collection" in misused("search", made.model)
+    assert "is not a collection" in misused("search", made.model)
     assert "field 'year' has the operator '~'" in refused(
         "search", made.collection, "moon", "--where", '{"year": {"~": 1}}'
     )

@@ -52,7 +52,7 @@ def test_settings_reach_workers_and_the_key_does_not_travel_with_them(
 ) -> None:
     monkeypatch.setenv("BOLTZHASH_API_KEY", "secret-key")
     monkeypatch.setenv(SETTINGS_VARIABLE, "")
-    settings = Settings(tmp_path, ("https://example.org",), False, "secret-key")
+    settings = Settings(str(tmp_path), ("https://example.org",), False, "secret-key")
     settings.to_environment()
     assert "secret-key" not in os.environ[SETTINGS_VARIABLE]
     assert "secret-key" not in repr(settings)

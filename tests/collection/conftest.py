@@ -17,7 +17,6 @@ import pytest
 
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
-from boltzhash.collection.connected import ConnectedCollection
 from boltzhash.collection.sqlite import snapshot
 
 from .servers import ended_by_sigterm, milvus_server, postgres_server
@@ -40,6 +39,9 @@ class Engine(Protocol):
 
     def reopen(self, collection: Any) -> Any:
         """The same one, closed and opened again."""
+
+    def location(self, collection: Any) -> str:
+        """What opens it."""
 
     def crash(self, collection: Any) -> Any:
         """The same one, opened again after its process went without closing it."""
@@ -66,17 +68,20 @@ class Embedded:
 
     def reopen(self, collection: Collection) -> Collection:
         collection.close()
-        return self._keep(Collection.open(collection.path))
+        return self._keep(Collection.open(self.location(collection)))
+
+    def location(self, collection: Collection) -> str:
+        return collection.location
 
     def crash(self, collection: Collection) -> Collection:
         """Leave it in the middle of a transaction that has deleted everything."""
-        connection = collection._database.connection
+        connection = collection._store._database.connection
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("DELETE FROM documents")
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         with contextlib.closing(connection):  # as the system closes the files of a dead process
             collection._is_open = False
-        return self._keep(Collection.open(collection.path))
+        return self._keep(Collection.open(self.location(collection)))
 
     def close(self) -> None:
         for collection in self._opened:
@@ -101,35 +106,42 @@ class EmbeddedMapped(Embedded):
         super().close()
 
 
+def name_of(collection: Collection) -> str:
+    return collection.location.partition("#")[2]
+
+
 class Connected:
     """Collections on a server at ``url``, which they share under different names."""
 
     def __init__(self, url: str, examples: int) -> None:
         self.url = url
         self.examples = examples  # of random histories: a server takes longer than a file
-        self._opened: list[ConnectedCollection] = []
+        self._opened: list[Collection] = []
 
-    def create(self, hasher: Hasher) -> ConnectedCollection:
+    def create(self, hasher: Hasher) -> Collection:
         name = f"test_{next(_NUMBERS)}"
-        return self._keep(Collection.connect(self.url, name, hasher, create=True))
+        return self._keep(Collection.create(f"{self.url}#{name}", hasher))
 
-    def empty(self, hasher: Hasher) -> ConnectedCollection:
+    def empty(self, hasher: Hasher) -> Collection:
         if self.url not in _EMPTY:  # to make one takes a server seconds
-            _EMPTY[self.url] = self.create(hasher).name
-        return self._keep(Collection.connect(self.url, _EMPTY[self.url], hasher))
+            _EMPTY[self.url] = name_of(self.create(hasher))
+        return self._keep(Collection.open(f"{self.url}#{_EMPTY[self.url]}", hasher))
 
-    def reopen(self, collection: ConnectedCollection) -> ConnectedCollection:
+    def reopen(self, collection: Collection) -> Collection:
         collection.close()
-        return self._keep(Collection.connect(self.url, collection.name))
+        return self._keep(Collection.open(self.location(collection)))
 
-    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+    def location(self, collection: Collection) -> str:
+        return f"{self.url}#{name_of(collection)}"
+
+    def crash(self, collection: Collection) -> Collection:
         raise NotImplementedError
 
     def close(self) -> None:
         for collection in self._opened:
             collection.close()
 
-    def _keep(self, collection: ConnectedCollection) -> ConnectedCollection:
+    def _keep(self, collection: Collection) -> Collection:
         self._opened.append(collection)
         return collection
 
@@ -142,27 +154,27 @@ _USED: dict[tuple[str, str], list[str]] = {}  # by URL and model: emptied, to be
 class Postgres(Connected):
     """PostgreSQL with pgvector."""
 
-    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+    def crash(self, collection: Collection) -> Collection:
         """Lose the connection in the middle of a transaction that has deleted everything."""
         connection = collection._store._connection.psycopg
         connection.execute("BEGIN")
         connection.execute("DELETE FROM documents")
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         connection.pgconn.finish()
-        return self._keep(Collection.connect(self.url, collection.name))
+        return self._keep(Collection.open(self.location(collection)))
 
 
 class Milvus(Connected):
     """Milvus, embedded or a server."""
 
-    def crash(self, collection: ConnectedCollection) -> ConnectedCollection:
+    def crash(self, collection: Collection) -> Collection:
         """Die between the rows of a write and the state that would make them count."""
         store = collection._store
         store._milvus.insert = self._insert_and_die(store._milvus.insert)
         with pytest.raises(InterruptedError):
             collection.add([{"id": f"lost {i}", "text": "star"} for i in range(3)])
         collection.close()
-        return self._keep(Collection.connect(self.url, collection.name))
+        return self._keep(Collection.open(self.location(collection)))
 
     def _insert_and_die(self, insert: Any) -> Any:
         def insert_and_die(*arguments: Any) -> None:
@@ -214,16 +226,16 @@ def milvus_url() -> Iterator[str]:
 class MilvusServer(Milvus):
     """To make a collection takes a server seven seconds, so tests get one that others have emptied."""
 
-    def create(self, hasher: Hasher) -> ConnectedCollection:
+    def create(self, hasher: Hasher) -> Collection:
         used = _USED.get((self.url, hasher.fingerprint()))
         if used:
-            return self._keep(Collection.connect(self.url, used.pop(), hasher))
+            return self._keep(Collection.open(f"{self.url}#{used.pop()}", hasher))
         return super().create(hasher)
 
     def close(self) -> None:
         super().close()
-        for name in {collection.name for collection in self._opened} - set(_EMPTY.values()):
-            with Collection.connect(self.url, name) as collection:
+        for name in {name_of(collection) for collection in self._opened} - set(_EMPTY.values()):
+            with Collection.open(f"{self.url}#{name}") as collection:
                 collection.delete([document.id for document in collection])
                 model = collection.hasher.fingerprint()
             _USED.setdefault((self.url, model), []).append(name)

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from boltzhash import LSH
-from boltzhash.collection import Collection, verbs
+from boltzhash.collection import Collection
+from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import snapshot
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
@@ -114,7 +115,7 @@ def write_for_ever(path: Path, hashers: list[LSH], rng: random.Random, send: int
             elif operation["verb"] == "rehash":
                 collection.rehash(next(h for h in hashers if h.fingerprint() == operation["model"]))
             else:
-                collection._snapshot.write()
+                collection._store._snapshot.write()
             os.write(send, b'"done"\n')
             here = applied(operation, here)
 
@@ -160,7 +161,7 @@ def examine(
         documents = [document._asdict() for document in collection]
         model = collection.hasher.fingerprint()
         hasher = next(h for h in hashers if h.fingerprint() == model)
-        codes = collection._snapshot.rows().codes
+        codes = collection._store._snapshot.rows().codes
         if documents and (codes != hasher.transform([d["text"] for d in documents])).any():
             sys.exit(f"after kill {number}: codes are not those of the model")
     for state in possible:

@@ -13,11 +13,12 @@ import pytest
 from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
-from boltzhash.collection.addresses import parse_address
+from boltzhash.collection.locations import parse_location
 from boltzhash.collection.milvus.state import StateTable
+from boltzhash.collection.models import Coder
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import coded_batch
+from boltzhash.encoding.coding import coded_documents
 from boltzhash.errors import CollectionBusyError, CollectionError
 
 SECRET = "hunter2%2F"
@@ -63,7 +64,7 @@ def test_credentials_never_show(url: str, caplog: pytest.LogCaptureFixture, capf
     """Nobody listens there: not in the error, its causes, the log or what is printed."""
     caplog.set_level(logging.DEBUG)
     with pytest.raises((OSError, ValueError)) as caught:
-        Collection.connect(url)
+        Collection.open(url)
     shown = [caplog.text, *capfd.readouterr()]
     error: BaseException | None = caught.value
     while error is not None:
@@ -75,7 +76,7 @@ def test_credentials_never_show(url: str, caplog: pytest.LogCaptureFixture, capf
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "milvus"])
 def test_an_address_shows_no_credentials(scheme: str) -> None:
-    address = parse_address(f"{scheme}://ann:{SECRET}@host:7/db?token=x{SECRET}&password={SECRET}")
+    address = parse_location(f"{scheme}://ann:{SECRET}@host:7/db?token=x{SECRET}&password={SECRET}")
     for text in (repr(address), address.shown(), str(address)):
         assert "hunter2" not in text
         assert "ann" not in text
@@ -88,26 +89,45 @@ def test_secrets_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch) ->
     """Also with an @ behind the password, where the URL could be read in two ways."""
     monkeypatch.setenv("PGPASSWORD", "of-the-environment")
     url = "postgresql://ann:hunter2@host/db?options=a@b&sslpassword=swordfish"
-    told = parse_address(url).without_secrets("hunter2 swordfish of-the-environment host")
+    told = parse_location(url).without_secrets("hunter2 swordfish of-the-environment host")
     assert told == "*** *** *** host"
 
 
-@pytest.mark.parametrize("url", ["", "library", "mysql://host/db", "http://host"])
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r"url must begin with postgresql:// or milvus://"):
-        Collection.connect(url)
+@pytest.mark.parametrize("url", ["", "mysql://host/db", "http://host"])
+def test_what_is_no_location_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"a collection is a folder, postgresql://… or milvus://…"):
+        Collection.open(url)
 
 
-@pytest.mark.parametrize("name", ["", "Books", "1st", 'a"b', "a b", "a" * 41, "ä"])
+@pytest.mark.parametrize("name", ["Books", "1st", 'a"b', "a b", "a" * 41, "ä", "a#b"])
 def test_names_are_plain(name: str, hasher: LSH) -> None:
-    with pytest.raises(ValueError, match="name must be 1 to 40 of a-z"):
-        Collection.connect("postgresql://127.0.0.1:1/db", name, hasher, create=True)
+    with pytest.raises(ValueError, match="the name of a collection is 1 to 40 of a-z") as caught:
+        Collection.create(f"postgresql://127.0.0.1:1/db#{name}", hasher)
+    assert name not in str(caught.value)  # it may be what is behind a # in a password
+
+
+def test_a_location_without_a_name_is_that_of_documents() -> None:
+    assert parse_location("milvus://host").shown() == "milvus://host#documents"
+
+
+@pytest.mark.parametrize(
+    ("location", "has_password"),
+    [
+        ("library", False),
+        ("postgresql://ann@host/db#books", False),
+        ("postgresql://ann:hunter2@host/db", True),
+        ("postgresql://host/db?user=ann&password=hunter2", True),
+        ("milvus://host?token=ann:hunter2", True),
+    ],
+)
+def test_a_password_in_a_location_is_noticed(location: str, has_password: bool) -> None:
+    assert parse_location(location).has_password() is has_password
 
 
 @pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), "10", None])
 def test_waits_are_numbers(wait: Any, hasher: LSH, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="wait must be a number of at least 0 and at most 86400"):
-        Collection.connect("postgresql://127.0.0.1:1/db", wait=wait)
+        Collection.open("postgresql://127.0.0.1:1/db", wait=wait)
     with pytest.raises(ValueError, match="wait must be a number"):
         Collection.create(tmp_path / "collection", hasher, wait=wait)
     assert not (tmp_path / "collection").exists()
@@ -119,20 +139,18 @@ def test_waits_are_numbers(wait: Any, hasher: LSH, tmp_path: Path) -> None:
 @pytest.mark.engines
 def test_any_client_can_hash(url: str, name: str, hasher: LSH, other_hasher: LSH) -> None:
     """The model comes with the collection, and a wrong one is refused."""
-    with Collection.connect(url, name, hasher, create=True) as collection:
+    with Collection.create(f"{url}#{name}", hasher) as collection:
         collection.add(documents(5))
         assert "postgres:" not in repr(collection)
-    with Collection.connect(url, name) as collection:
+    with Collection.open(f"{url}#{name}") as collection:
         assert collection.hasher.fingerprint() == hasher.fingerprint()
         assert collection.search("star moon").known_words == 2
     with pytest.raises(CollectionError, match="was made by another model"):
-        Collection.connect(url, name, other_hasher)
-    with pytest.raises(FileExistsError, match="is there already"):
-        Collection.connect(url, name, hasher, create=True)
+        Collection.open(f"{url}#{name}", other_hasher)
+    with pytest.raises(FileExistsError, match="is a collection already"):
+        Collection.create(f"{url}#{name}", hasher)
     with pytest.raises(CollectionError, match="there is no such collection"):
-        Collection.connect(url, f"{name}_nobody")
-    with pytest.raises(ValueError, match="create=True needs a hasher"):
-        Collection.connect(url, f"{name}_nobody", create=True)
+        Collection.open(f"{url}#{name}_nobody")
     with pytest.raises(ValueError, match="is closed"):
         len(collection)
 
@@ -142,8 +160,8 @@ def test_other_clients_see_what_was_written(
     url: str, name: str, hasher: LSH, other_hasher: LSH
 ) -> None:
     with (
-        Collection.connect(url, name, hasher, create=True) as one,
-        Collection.connect(url, name) as other,
+        Collection.create(f"{url}#{name}", hasher) as one,
+        Collection.open(f"{url}#{name}") as other,
     ):
         one.add(documents(10))
         assert len(other) == 10
@@ -167,17 +185,19 @@ def test_an_interrupted_rehash_goes_on(
     url: str, name: str, hasher: LSH, other_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old codes are searched until then, and what changes meanwhile is hashed too."""
-    monkeypatch.setattr("boltzhash.collection.verbs.BATCH", 16)
+    monkeypatch.setattr("boltzhash.collection.collection.BATCH", 16)
     monkeypatch.setattr("boltzhash.collection.milvus.rehash._AT_ONCE", 16)
 
     def stop(*_: int) -> None:
         raise InterruptedError
 
-    with Collection.connect(url, name, hasher, create=True) as collection:
+    with Collection.create(f"{url}#{name}", hasher) as collection:
         collection.add(documents(60))
         with pytest.raises(InterruptedError):
             collection.rehash(other_hasher, on_batch=stop)
-        assert collection.stats()["rehash"] == {"model": other_hasher.fingerprint()}
+        rehash = collection.stats()["rehash"]
+        assert rehash["model"] == other_hasher.fingerprint()
+        assert 0 < rehash["documents"] < 60
         assert collection.stats()["bits"] == 8
         collection.upsert([{"id": 2, "text": "oven"}, {"id": 100, "text": "oven"}])
         collection.delete([3, 59])
@@ -194,25 +214,23 @@ def test_an_interrupted_rehash_goes_on(
 def test_what_a_cluster_has_hashed_is_written(
     url: str, name: str, hasher: LSH, other_hasher: LSH
 ) -> None:
-    """Overwriting what is there, and only codes of the collection's own model."""
+    """Overwriting what is there; codes of another model than the collection's are made again."""
     given = [Document(id_, "star moon", {"n": 1}) for id_ in (3, "new")]
-    with Collection.connect(url, name, hasher, create=True) as collection:
+    with Collection.create(f"{url}#{name}", hasher) as collection:
         collection.add(documents(5))
-        collection._upsert_coded(hasher.fingerprint(), coded_batch(hasher, given))
-        assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
-        assert collection.get(3) == given[0]
-        collection.check()
-        coded = coded_batch(other_hasher, [Document("other", "star", {})])
-        with pytest.raises(CollectionError, match="was rehashed meanwhile"):
-            collection._upsert_coded(other_hasher.fingerprint(), coded)
-        assert len(collection) == 6
+        for coder in (hasher, other_hasher):
+            batch = coded_documents(coder, given)
+            collection._write_coded(Coder(coder.fingerprint(), coder), batch)
+            assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
+            assert collection.get(3) == given[0]
+            collection.check()
 
 
 @pytest.mark.engines
 def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
     odd = ["a\0b\x01\x02", "\x01\x01", "\\u0000", '"', "\U0001f600 \u2028", " ", "", "'; --"]
     given = [Document(text, text, {text: text, "list": [text, 1e300, {"x": None}]}) for text in odd]
-    with Collection.connect(url, name, hasher, create=True) as collection:
+    with Collection.create(f"{url}#{name}", hasher) as collection:
         collection.add(given)
         assert list(collection) == given
         for document in given:
@@ -230,7 +248,7 @@ def test_approximate_search_states_its_recall(
     """With 200 queries of its own; a server that answers in ticks is given fewer."""
     given, url = documents(2000), request.getfixturevalue(server)
     queries = held_out_queries(Document(d["id"], d["text"]) for d in given)[:n_queries]
-    with Collection.connect(url, name, long_hasher, create=True) as collection:
+    with Collection.create(f"{url}#{name}", long_hasher) as collection:
         collection.add(given)
         with pytest.raises(ValueError, match="has no approximate index"):
             collection.search("star", approximate=True)
@@ -248,7 +266,7 @@ def test_approximate_search_states_its_recall(
         if server == "milvus_url":
             with pytest.raises(ValueError, match="finds up to 16384, got k=16385"):
                 collection.search(queries[0], 16_385, approximate=True)
-    with Collection.connect(url, name) as collection:
+    with Collection.open(f"{url}#{name}") as collection:
         assert collection.stats()["approximate"] == about
 
 
@@ -268,7 +286,7 @@ def recall(collection: Any, queries: list[str], k: int) -> float:
 def test_exact_search_does_not_use_the_index(
     postgres_url: str, name: str, long_hasher: LSH
 ) -> None:
-    with Collection.connect(postgres_url, name, long_hasher, create=True) as collection:
+    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
         collection.add(documents(3000))
         collection.build_approximate(["star moon"])
         run = collection._store._run
@@ -286,8 +304,8 @@ def test_exact_search_does_not_use_the_index(
 @pytest.mark.parametrize("wait", [0, 0.2])
 def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: float) -> None:
     with (
-        Collection.connect(postgres_url, name, hasher, create=True) as one,
-        Collection.connect(postgres_url, name, wait=wait) as other,
+        Collection.create(f"{postgres_url}#{name}", hasher) as one,
+        Collection.open(f"{postgres_url}#{name}", wait=wait) as other,
     ):
 
         def write_meanwhile(_: Any) -> None:
@@ -301,7 +319,7 @@ def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: flo
 
 @pytest.mark.engines
 def test_a_lost_connection_is_made_again(postgres_url: str, name: str, hasher: LSH) -> None:
-    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection.add(documents(3))
         collection._store._connection.psycopg.pgconn.finish()
         assert len(collection) == 3
@@ -311,7 +329,7 @@ def test_a_lost_connection_is_made_again(postgres_url: str, name: str, hasher: L
 def test_ids_that_postgres_cannot_hold_are_refused(
     postgres_url: str, name: str, hasher: LSH
 ) -> None:
-    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection.add([{"id": "x" * 2000, "text": "star"}])
         with pytest.raises(ValueError, match="ids of up to 2000 bytes, got 2001"):
             collection.add([{"id": "y" * 2001, "text": "star"}])
@@ -320,7 +338,7 @@ def test_ids_that_postgres_cannot_hold_are_refused(
 
 @pytest.mark.engines
 def test_a_changed_code_is_found(postgres_url: str, name: str, hasher: LSH) -> None:
-    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection.add(documents(3))
         collection.check()
         collection._store._run("UPDATE codes SET code = ~code WHERE place = 2")
@@ -333,10 +351,10 @@ def test_a_changed_code_is_found(postgres_url: str, name: str, hasher: LSH) -> N
 
 @pytest.mark.engines
 def test_a_damaged_model_is_refused(postgres_url: str, name: str, hasher: LSH) -> None:
-    with Collection.connect(postgres_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection._store._run("UPDATE models SET contents = 'x' WHERE file = 'config.json'")
     with pytest.raises(CollectionError, match=r"the model of .* is damaged: config\.json"):
-        Collection.connect(postgres_url, name)
+        Collection.open(f"{postgres_url}#{name}")
 
 
 @pytest.mark.engines
@@ -345,8 +363,8 @@ def test_a_check_is_of_one_generation(
 ) -> None:
     """What others write meanwhile is no damage."""
     with (
-        Collection.connect(postgres_url, name, hasher, create=True) as one,
-        Collection.connect(postgres_url, name) as other,
+        Collection.create(f"{postgres_url}#{name}", hasher) as one,
+        Collection.open(f"{postgres_url}#{name}") as other,
     ):
         one.add(documents(3))
         count = one._store.count
@@ -376,17 +394,17 @@ def test_exact_search_stays_exact_whatever_becomes_of_an_index(
     codes = long_hasher.transform([document["text"] for document in given])
     query = long_hasher.transform(["star moon"])
     nearest = np.argsort(hamming(query, codes)[0], kind="stable")[:100].tolist()
-    with Collection.connect(milvus_url, name, long_hasher, create=True) as collection:
+    with Collection.create(f"{milvus_url}#{name}", long_hasher) as collection:
         collection.add(given)
         monkeypatch.setattr(collection._store._milvus._client, "create_index", stop)
         with pytest.raises(InterruptedError):
             collection.build_approximate(["star moon"])
-    with Collection.connect(milvus_url, name) as collection:
+    with Collection.open(f"{milvus_url}#{name}") as collection:
         with pytest.raises(CollectionError, match="not loaded"):
             collection.search("star moon")
         collection.delete(["nobody"])  # the next one who writes mends it
         assert collection.search("star moon", 100).ids == nearest
-        monkeypatch.setattr("boltzhash.collection.connected.measured_recall", stop)
+        monkeypatch.setattr("boltzhash.collection.collection.measured_recall", stop)
         with pytest.raises(InterruptedError):
             collection.build_approximate(["star moon"])
         assert collection.search("star moon", 100).ids == nearest
@@ -404,7 +422,7 @@ def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
     long_hasher: LSH,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", hasher) as collection:
         collection.add(documents(20))
         with pytest.raises(InterruptedError):
             collection.rehash(other_hasher, on_batch=stop)
@@ -416,7 +434,7 @@ def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
         collection.check()
         tables = collection._store._milvus.tables_numbered(f"{name}_documents_")
         assert tables == [collection._store._states.newest().table]
-    with Collection.connect(milvus_lite_url, name) as collection:
+    with Collection.open(f"{milvus_lite_url}#{name}") as collection:
         assert collection.hasher.fingerprint() == long_hasher.fingerprint()
 
 
@@ -430,10 +448,10 @@ def test_what_was_half_made_can_be_made_again(
 ) -> None:
     with monkeypatch.context() as patch, pytest.raises(InterruptedError):
         patch.setattr(StateTable, "append", stop)
-        Collection.connect(milvus_lite_url, name, hasher, create=True)
+        Collection.create(f"{milvus_lite_url}#{name}", hasher)
     with pytest.raises(CollectionError, match="there is no such collection"):
-        Collection.connect(milvus_lite_url, name)
-    with Collection.connect(milvus_lite_url, name, other_hasher, create=True) as collection:
+        Collection.open(f"{milvus_lite_url}#{name}")
+    with Collection.create(f"{milvus_lite_url}#{name}", other_hasher) as collection:
         collection.add(documents(3))
         collection.check()
 
@@ -444,7 +462,7 @@ def test_ties_are_fetched_whole(milvus_lite_url: str, long_hasher: LSH, most: in
     """As if Milvus gave only so many at a time: the order is still that of insertion."""
     texts = ["star moon"] * 40 + ["bread"] * 3 + ["star"] * 40 + ["star moon"] * 5
     name = f"ties_{most}"
-    with Collection.connect(milvus_lite_url, name, long_hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", long_hasher) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
         codes = long_hasher.transform(texts)
         query = codes[40]
@@ -466,7 +484,7 @@ def test_ties_are_fetched_whole(milvus_lite_url: str, long_hasher: LSH, most: in
 def test_more_ties_than_milvus_gives(milvus_lite_url: str, name: str, hasher: LSH) -> None:
     """20,000 documents with the same code: more than 16,384."""
     n = 20_000
-    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", hasher) as collection:
         collection.add({"id": n - i, "text": "star"} for i in range(n))
         assert collection.search("star", 100).ids == [n - i for i in range(100)]
         matches = collection.within("star", 0)
@@ -476,8 +494,8 @@ def test_more_ties_than_milvus_gives(milvus_lite_url: str, name: str, hasher: LS
 @pytest.mark.engines
 def test_writers_at_once_are_refused(milvus_lite_url: str, name: str, hasher: LSH) -> None:
     with (
-        Collection.connect(milvus_lite_url, name, hasher, create=True) as one,
-        Collection.connect(milvus_lite_url, name) as other,
+        Collection.create(f"{milvus_lite_url}#{name}", hasher) as one,
+        Collection.open(f"{milvus_lite_url}#{name}") as other,
     ):
         one.add(documents(3))
 
@@ -494,8 +512,8 @@ def test_writers_at_once_are_refused(milvus_lite_url: str, name: str, hasher: LS
 @pytest.mark.engines
 def test_a_reader_behind_a_delete_reads_again(milvus_lite_url: str, name: str, hasher: LSH) -> None:
     with (
-        Collection.connect(milvus_lite_url, name, hasher, create=True) as one,
-        Collection.connect(milvus_lite_url, name) as other,
+        Collection.create(f"{milvus_lite_url}#{name}", hasher) as one,
+        Collection.open(f"{milvus_lite_url}#{name}") as other,
     ):
         one.add({"id": i, "text": "star"} for i in range(5))
         asked = []
@@ -516,7 +534,7 @@ def test_a_reader_behind_a_delete_reads_again(milvus_lite_url: str, name: str, h
 
 @pytest.mark.engines
 def test_many_deletes_at_once(milvus_lite_url: str, name: str, hasher: LSH) -> None:
-    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", hasher) as collection:
         collection.add(documents(6000))
         assert collection.delete(range(5500)) == 5500
         assert [d.id for d in collection] == list(range(5500, 6000))
@@ -527,7 +545,7 @@ def test_many_deletes_at_once(milvus_lite_url: str, name: str, hasher: LSH) -> N
 def test_texts_that_milvus_cannot_hold_are_refused(
     milvus_lite_url: str, name: str, hasher: LSH
 ) -> None:
-    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", hasher) as collection:
         collection.add([{"id": 1, "text": "x" * 65_535}])
         with pytest.raises(ValueError, match="65535 bytes, got 65536 for the text of document"):
             collection.add([{"id": 2, "text": "x" * 65_536}])
@@ -536,7 +554,7 @@ def test_texts_that_milvus_cannot_hold_are_refused(
 
 @pytest.mark.engines
 def test_milvus_lite_has_no_approximate_index(milvus_lite_url: str, name: str, hasher: LSH) -> None:
-    with Collection.connect(milvus_lite_url, name, hasher, create=True) as collection:
+    with Collection.create(f"{milvus_lite_url}#{name}", hasher) as collection:
         collection.add(documents(5))
         with pytest.raises(ValueError, match="milvus-lite has no approximate index"):
             collection.build_approximate()
@@ -546,6 +564,6 @@ def test_milvus_lite_has_no_approximate_index(milvus_lite_url: str, name: str, h
 @pytest.mark.engines
 def test_milvus_lite_wants_a_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"milvus:///path/to/file\.db"):
-        Collection.connect(f"milvus://{tmp_path}/file.sqlite")
+        Collection.open(f"milvus://{tmp_path}/file.sqlite")
     with pytest.raises(FileNotFoundError, match="the folder of a milvus-lite file"):
-        Collection.connect(f"milvus://{tmp_path}/nowhere/file.db")
+        Collection.open(f"milvus://{tmp_path}/nowhere/file.db")

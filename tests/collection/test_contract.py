@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from scipy.sparse.csgraph import connected_components
 
 from boltzhash import Hasher
 from boltzhash.codes import hamming
+from boltzhash.collection import Collection
 from boltzhash.corpus import Document
+from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import DuplicateIdError
 
 Id = str | int
@@ -480,11 +483,142 @@ def test_export_has_everything(engine: Any, hasher: Hasher, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_stats_count(engine: Any, hasher: Hasher) -> None:
+def test_stats_are_the_same_whatever_keeps_them(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
-    collection.add({"id": i, "text": "star"} for i in range(10))
+    collection.add({"id": i, "text": "star" if i else "unheard-of"} for i in range(10))
     collection.delete([3])
     stats = collection.stats()
+    assert list(stats) == [
+        *("documents", "no_known_word", "bits", "method", "model", "generation"),
+        *("format_version", "unfinished", "rehash", "approximate", "bytes", "bytes_per_document"),
+    ]
     assert (stats["documents"], stats["bits"], stats["method"]) == (9, 8, "LSH")
+    assert stats["no_known_word"] == 1
     assert stats["model"] == hasher.fingerprint()
+    assert stats["unfinished"] is stats["rehash"] is stats["approximate"] is None
+    assert stats["generation"] == collection.written_generation
     json.dumps(stats)
+
+
+def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    documents = [{"id": i, "text": "star"} for i in range(2500)]
+
+    def interrupted() -> Iterator[dict[str, Any]]:
+        yield from documents[:2100]
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        collection.add_resumably(interrupted(), "all")
+    collection = engine.reopen(collection)
+    assert collection.unfinished() == {"name": "all", "done": 2048, "last_id": 2047}
+    assert collection.stats()["unfinished"] == collection.unfinished()
+    with pytest.raises(
+        ValueError, match="these are not the documents whose adding was interrupted"
+    ):
+        collection.add_resumably(documents[1:], "all")
+    assert collection.add_resumably(documents, "all") == 452
+    assert collection.unfinished() is None
+    assert [document.id for document in collection] == list(range(2500))
+
+
+def test_a_backup_is_a_collection_in_a_folder(engine: Any, hasher: Hasher, tmp_path: Path) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star moon" if i % 2 else "oven"} for i in range(30))
+    collection.delete([7])
+    collection.backup(tmp_path / "backup")
+    with pytest.raises(FileExistsError, match="a backup goes into a new folder"):
+        collection.backup(tmp_path / "backup")
+    collection.delete([8])
+    with Collection.open(tmp_path / "backup") as backup:
+        assert [document.id for document in backup] == [i for i in range(30) if i != 7]
+        assert backup.hasher.fingerprint() == hasher.fingerprint()
+        assert found(backup.search("oven", 3)) == [(0, 0), (2, 0), (4, 0)]
+        backup.check()
+
+
+def test_documents_are_found_by_their_places(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    texts = ["star", "oven", "", "moon bread"]
+    collection.add({"id": f"d{i}", "text": text} for i, text in enumerate(texts))
+    collection.delete(["d1"])
+    rows = collection.rows()
+    kept = ["star", "", "moon bread"]
+    np.testing.assert_array_equal(rows.codes, hasher.transform(kept))
+    assert rows.known.tolist() == [True, False, True]
+    assert [document.text for document in collection.documents_at(rows.places)] == kept
+    gone = np.array([10**9])
+    assert collection.ids_at(np.concatenate([rows.places[::-1], gone])) == ["d3", "d2", "d0", None]
+    coded = collection.find(["d3", "d1", "nobody"])
+    assert list(coded) == ["d3"]
+    assert coded["d3"].code == rows.codes[2].tobytes()
+    assert coded["d3"].document == Document("d3", "moon bread", {})
+
+
+def test_hits_carry_their_codes(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add([{"id": 1, "text": "star"}, {"id": 2, "text": "unheard-of"}])
+    for answer in (collection.search("star"), collection.within("star", 8)):
+        by_id = {hit.id: hit for hit in answer}
+        assert (by_id[1].known, by_id[2].known) == (True, False)
+        assert by_id[1].code == hasher.transform(["star"])[0].tobytes()
+        assert answer.query == "star"
+        np.testing.assert_array_equal(answer.code, hasher.transform(["star"])[0])
+
+
+def test_values_of_fields_are_counted(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    given: list[dict[str, Any]] = [
+        {"lang": "de", "year": 2020, "tags": ["a"]},
+        {"lang": "en", "year": 2020.0, "true": True},
+        {"lang": "en", "year": 1, "true": 1, 'é"': "\0"},
+        {"lang": None, "year": "2020", "true": False},
+    ]
+    collection.add({"id": i, "text": "star", "metadata": data} for i, data in enumerate(given))
+    values = collection.field_values(2)
+    assert values["lang"] == [("en", 2), ("de", 1)]
+    assert values["year"][0] == (2020, 2)
+    assert sorted(values) == sorted(["lang", "year", "true", 'é"'])
+    assert {type(value) for value, _ in collection.field_values(9)["true"]} == {bool, int}
+    assert values['é"'] == [("\0", 1)]
+    places = collection.rows().places.tolist()
+    assert collection.values_of("lang") == dict(zip(places, ["de", "en", "en"], strict=False))
+    assert collection.values_of("tags") == {}
+    assert collection.values_of("nothing") == {}
+
+
+def test_files_beside_the_documents_come_back(
+    engine: Any, hasher: Hasher, other_hasher: Hasher
+) -> None:
+    collection = engine.create(hasher)
+    assert collection.load_files("map") == []
+    before = collection.files_version("map")
+    config = b'{"format": "boltzhash map", "format_version": 1}'
+    for contents in (b"\0\xff" * 100_000, b"another"):
+        files = [ModelFile.of("config.json", config), ModelFile.of("points.npy", contents)]
+        collection.save_files("map", files)
+        assert collection.load_files("map") == files
+        assert collection.files_version("map") not in (before, None)
+        before = collection.files_version("map")
+    collection.add([{"id": 1, "text": "star"}])
+    collection.rehash(other_hasher)
+    assert collection.load_files("map") == files
+    assert engine.reopen(collection).files_version("map") == before
+
+
+def test_several_questions_to_one_generation(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": "star"} for i in range(3))
+
+    def look() -> tuple[int, int, list[Any]]:
+        generation = collection.standing().generation
+        return generation, len(collection), collection.search("star").ids
+
+    generation = collection.written_generation
+    assert collection.in_one_generation(look) == (generation, 3, [0, 1, 2])
+
+
+def test_what_has_no_measured_index_is_searched_exactly(engine: Any, hasher: Hasher) -> None:
+    collection = engine.empty(hasher)
+    with pytest.raises(ValueError, match="has no approximate index: build_approximate"):
+        collection.search("star", approximate=True)

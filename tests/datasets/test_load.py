@@ -1,4 +1,4 @@
-"""load: where it looks, in which order, and what it says where there is nothing."""
+"""fetch_corpus: where it looks, in which order, and what it says where there is nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boltzhash.corpus import CorpusError
-from boltzhash.datasets import CorpusUnavailableError, load, newsgroups, reuters
+from boltzhash.datasets import CorpusUnavailableError, fetch_corpus, newsgroups, reuters
 from boltzhash.datasets.download import DownloadError, Source
 from command_line import Run, run_apart
 
@@ -45,21 +45,22 @@ def test_argument_then_environment_then_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "cache", "ng20", "of the cache")
-    assert load("newsgroups").train.texts == ["of the cache"]
+    assert fetch_corpus("newsgroups").train.texts == ["of the cache"]
     monkeypatch.setenv("BOLTZHASH_DATA", str(tmp_path / "data"))
-    assert load("newsgroups").train.texts == ["of the cache"]
+    assert fetch_corpus("newsgroups").train.texts == ["of the cache"]
     put(tmp_path / "data", "ng20", "of the environment")
-    assert load("newsgroups").train.texts == ["of the environment"]
+    assert fetch_corpus("newsgroups").train.texts == ["of the environment"]
     put(tmp_path / "mine", "ng20", "of the argument")
-    assert load("newsgroups", tmp_path / "mine").train.texts == ["of the argument"]
-    assert load("newsgroups", str(tmp_path / "mine")).files == (tmp_path / "mine" / "ng20.jsonl",)
+    assert fetch_corpus("newsgroups", tmp_path / "mine").train.texts == ["of the argument"]
+    files = fetch_corpus("newsgroups", str(tmp_path / "mine")).files
+    assert files == (tmp_path / "mine" / "ng20.jsonl",)
 
 
 def test_a_given_folder_is_the_only_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "cache", "reuters")
     put(tmp_path / "mine", "ng20")
     with pytest.raises(CorpusUnavailableError) as caught:
-        load("reuters", tmp_path / "mine")
+        fetch_corpus("reuters", tmp_path / "mine")
     assert str(caught.value) == (
         "the corpus reuters is not at hand: expected reuters.jsonl.gz, or reuters21578.tar.gz "
         f"(Reuters-21578, SGML), in {tmp_path / 'mine'}"
@@ -84,7 +85,7 @@ def test_what_is_nowhere_says_which_file_goes_where(
 ) -> None:
     monkeypatch.setenv("BOLTZHASH_DATA", str(tmp_path / "data"))
     with pytest.raises(CorpusUnavailableError) as caught:
-        load(name)
+        fetch_corpus(name)
     for part in [*files, f"in {tmp_path / 'data'} or {tmp_path / 'cache'}"]:
         assert part in str(caught.value)
 
@@ -93,11 +94,11 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"name must be one of 'reuters', 'newsgroups', .* got 'ng'"
     ):
-        load("ng")
+        fetch_corpus("ng")
     with pytest.raises(
         CorpusUnavailableError, match=r"data must be a folder, got .*none, which is no"
     ):
-        load("tmc", tmp_path / "none")
+        fetch_corpus("tmc", tmp_path / "none")
 
 
 def test_original_files_are_found(tmp_path: Path) -> None:
@@ -111,31 +112,31 @@ def test_original_files_are_found(tmp_path: Path) -> None:
         (folder / texts).write_text("".join(f"{i}~text {i}.\n" for i in range(n)))
         (folder / labels).write_text(row * n)
     for data in (folder, folder.parent):
-        corpus = load("tmc", data)
+        corpus = fetch_corpus("tmc", data)
         assert (len(corpus.train), len(corpus.val), len(corpus.test)) == (9, 1, 2)
     (folder / "TestTruth.csv").unlink()
     with pytest.raises(CorpusError, match=r"but TestTruth\.csv is not there"):
-        load("tmc", folder)
+        fetch_corpus("tmc", folder)
 
 
 def test_archives_in_the_cache_are_checked(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "20news-bydate.tar.gz").write_bytes(b"something else")
     with pytest.raises(DownloadError, match=hashlib.sha256(b"something else").hexdigest()):
-        load("newsgroups")
+        fetch_corpus("newsgroups")
     (tmp_path / "cache").rename(
         tmp_path / "mine"
     )  # what is not in the cache may be another version
     with pytest.raises(CorpusError, match="expected an intact tar archive"):
-        load("newsgroups", tmp_path / "mine")
+        fetch_corpus("newsgroups", tmp_path / "mine")
 
 
 def test_loading_does_not_import_torch(tmp_path: Path) -> None:
     put(tmp_path / "data", "debian")
     script = (
         "import sys\n"
-        "from boltzhash.datasets import load\n"
-        f"print(load('debian', {str(tmp_path / 'data')!r}))\n"
+        "from boltzhash.datasets import fetch_corpus\n"
+        f"print(fetch_corpus('debian', {str(tmp_path / 'data')!r}))\n"
         "assert 'torch' not in sys.modules\n"
     )
     said = "<Corpus debian: 1 / 1 / 1 documents, 1 labels>\n"
@@ -153,7 +154,7 @@ def test_loading_does_not_import_torch(tmp_path: Path) -> None:
 def test_benchmark_files(
     data_folder: Path, name: str, sizes: tuple[int, ...], n_labels: int
 ) -> None:
-    corpus = load(name, data_folder)
+    corpus = fetch_corpus(name, data_folder)
     assert (len(corpus.train), len(corpus.val), len(corpus.test)) == sizes
     assert len(corpus.label_names) == n_labels
     assert all(part.labels.any(axis=1).all() for part in (corpus.train, corpus.val, corpus.test))
@@ -163,7 +164,8 @@ def test_benchmark_labels_are_those_of_the_matrices(data_folder: Path) -> None:
     """Reuters as texts and as VDSH's file: the same documents in the same order."""
     from boltzhash.datasets.vdsh import load_mat
 
-    corpus, matrices = load("reuters", data_folder), load_mat(data_folder / "reuters.tfidf.mat")
+    corpus = fetch_corpus("reuters", data_folder)
+    matrices = load_mat(data_folder / "reuters.tfidf.mat")
     for part, split in zip((corpus.train, corpus.val, corpus.test), matrices, strict=True):
         together = part.labels.astype(int).T @ split.labels
         assert np.sort(together.max(axis=1)).tolist() == np.sort(part.labels.sum(axis=0)).tolist()

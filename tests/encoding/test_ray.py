@@ -197,7 +197,7 @@ def test_a_collection_is_filled_by_the_cluster(tmp_path: Path, hasher: LSH) -> N
         collection.check()
         assert collection.add_from(paths) == 3000  # again: nothing is there twice
         assert [document.id for document in collection] == ids
-        np.testing.assert_array_equal(collection._snapshot.rows().codes, codes)
+        np.testing.assert_array_equal(collection._store._snapshot.rows().codes, codes)
 
 
 @pytest.mark.usefixtures("ray")

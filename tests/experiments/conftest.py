@@ -1,11 +1,9 @@
-"""The experiments are scripts beside the package: their folder goes on the path, results elsewhere."""
+"""Results that are made up and go elsewhere, documents of four topics, rows of tables."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,58 +11,55 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-SCRIPTS = Path(__file__).parents[2] / "experiments"
+from experiments.results import files
+from experiments.runs import corpora
+from experiments.tables import cells
 
-Module = Callable[[str], ModuleType]
+ROOT = Path(__file__).parents[2]
+
 Record = Callable[..., None]
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Module:
-    """Import a script by its name."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return importlib.import_module
-
-
-@pytest.fixture
-def results_folder(module: Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def results_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty folder where result files are read and written instead of the committed ones."""
     folder = tmp_path / "results"
-    for name in ("results", "runs"):
-        monkeypatch.setattr(module(name), "FOLDER", folder)
+    monkeypatch.setattr(files, "FOLDER", folder)
     return folder
 
 
+def made_up(settings: str, corpus: str, bits: int, *, seed: int = 0, **more: Any) -> files.Result:
+    """A result: made_up("NASH", "tmc", 32, seed=0, label_free=0.5, ...)."""
+    precision = {
+        protocol: more.pop(protocol.replace("-", "_"))
+        for protocol in cells.PROTOCOLS
+        if protocol.replace("-", "_") in more
+    }
+    named = {"settings": settings, "corpus": corpus, "bits": bits, "seed": seed}
+    return {"run": f"{settings}-{corpus}-{bits}-{seed}", "precision": precision, **named, **more}
+
+
 @pytest.fixture
-def record(module: Module, results_folder: Path) -> Record:
+def record(results_folder: Path) -> Record:
     """Write a made-up result: record("tables", "NASH", "tmc", 32, seed=0, label_free=0.5, ...)."""
 
-    def write(
-        experiment: str, settings: str, corpus: str, bits: int, *, seed: int = 0, **more: Any
-    ) -> None:
-        precision = {
-            protocol: more.pop(protocol.replace("-", "_"))
-            for protocol in module("cells").PROTOCOLS
-            if protocol.replace("-", "_") in more
-        }
-        named = {"settings": settings, "corpus": corpus, "bits": bits, "seed": seed}
-        module("results").write(
-            results_folder / experiment / f"{settings}-{corpus}-{bits}-{seed}.json",
-            {"experiment": experiment, "precision": precision, **named, **more},
-        )
+    return lambda experiment, *run, **more: files.write(experiment, made_up(*run, **more))
 
-    return write
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
+    ]
 
 
 @pytest.fixture
-def small_corpus(
-    module: Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[[str], Path]:
+def small_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
     """Put documents of four topics in the place of one of the corpora; gives its file."""
     folder = tmp_path / "data"
     folder.mkdir()
     monkeypatch.setenv("BOLTZHASH_DATA", str(folder))
-    corpus = module("corpora").corpus
+    corpus = corpora.corpus
     corpus.cache_clear()
 
     def write(name: str) -> Path:

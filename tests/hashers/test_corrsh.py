@@ -15,7 +15,7 @@ import torch
 from boltzhash import CorrSH, load
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
-from boltzhash.training import loop as training
+from boltzhash.training import loop
 from boltzhash.training.batches import Batch
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import InferenceNetwork, SparseRows
@@ -232,7 +232,7 @@ def test_collapse_is_reported_and_leaves_nothing_fitted(texts: list[str]) -> Non
 def test_interrupted_fit_resumes_to_the_same_bytes(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     whole = quick(epochs=8).fit(texts)
     folder = tmp_path / "checkpoint"
 
@@ -245,13 +245,13 @@ def test_interrupted_fit_resumes_to_the_same_bytes(
     assert folder.is_dir()
 
     epochs_run: list[int] = []
-    original = training._epoch
+    original = loop._epoch
 
     def counted(*arguments: Any) -> Any:
         epochs_run.append(arguments[-1])
         return original(*arguments)
 
-    monkeypatch.setattr(training, "_epoch", counted)
+    monkeypatch.setattr(loop, "_epoch", counted)
     resumed = quick(epochs=8).fit(texts, checkpoint=folder)
     assert epochs_run == [4, 5, 6, 7]
     assert resumed.fingerprint() == whole.fingerprint()
@@ -262,7 +262,7 @@ def test_interrupted_fit_resumes_to_the_same_bytes(
 def test_resuming_calls_on_epoch_for_new_epochs_only(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     seen: list[int] = []
 
     def record_and_stop(hasher: CorrSH) -> None:
@@ -283,15 +283,15 @@ def test_checkpoints_are_written_at_most_every_ten_seconds(
 ) -> None:
     """A clock that gains four seconds at every look: due after three epochs, and once at the end."""
     clock = itertools.count(step=4)
-    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(next(clock)))
     kept: list[int] = []
-    original = training._save
+    original = loop._save
 
     def counted(*arguments: Any) -> None:
         kept.append(len(arguments[-1]))
         original(*arguments)
 
-    monkeypatch.setattr(training, "_save", counted)
+    monkeypatch.setattr(loop, "_save", counted)
     quick(epochs=10).fit(texts, checkpoint=tmp_path / "checkpoint")
     assert kept == [3, 6, 9, 10]
 
@@ -302,7 +302,7 @@ def test_a_full_disk_does_not_end_a_fit_that_checkpoints(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     (tmp_path / "file").write_text("in the way")
     hasher = quick(epochs=3).fit(texts, checkpoint=tmp_path / "file" / "checkpoint")
     assert len(hasher.history_) == 3
@@ -313,7 +313,7 @@ def test_a_diverged_fit_leaves_no_checkpoint(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Going on from it would fail again."""
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     with pytest.raises(TrainingError):
         quick(learning_rate=10.0).fit(texts, checkpoint=tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []
@@ -322,7 +322,7 @@ def test_a_diverged_fit_leaves_no_checkpoint(
 def test_checkpoint_of_another_fit_is_not_taken_up(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     folder = tmp_path / "checkpoint"
 
     def stop(hasher: CorrSH) -> None:

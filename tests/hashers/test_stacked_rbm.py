@@ -17,7 +17,7 @@ from boltzhash import StackedRBM
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.stacked_rbm import word_counts
-from boltzhash.training import loop as training
+from boltzhash.training import loop
 from boltzhash.training.networks import SparseRows
 from boltzhash.training.rbm import RBM, Unrolled
 
@@ -161,7 +161,7 @@ def test_diverged_pretraining_is_reported_and_leaves_nothing_fitted(texts: list[
 def test_diverged_fine_tuning_is_reported_and_leaves_no_checkpoint(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     with pytest.raises(TrainingError, match=r"training diverged in epoch .* learning_rate=1e.38"):
         quick(learning_rate=1e38).fit(texts, checkpoint=tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []
@@ -177,7 +177,7 @@ def test_collapse_is_reported() -> None:
 def test_interrupted_fine_tuning_resumes_to_the_same_bytes(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     whole = quick(epochs=8).fit(texts)
     folder = tmp_path / "checkpoint"
 
@@ -188,13 +188,13 @@ def test_interrupted_fine_tuning_resumes_to_the_same_bytes(
     with pytest.raises(KeyboardInterrupt):
         quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=stop)
     epochs_run: list[int] = []
-    original = training._epoch
+    original = loop._epoch
 
     def counted(*arguments: Any) -> Any:
         epochs_run.append(arguments[-1])
         return original(*arguments)
 
-    monkeypatch.setattr(training, "_epoch", counted)
+    monkeypatch.setattr(loop, "_epoch", counted)
     resumed = quick(epochs=8).fit(texts, checkpoint=folder)
     assert epochs_run == [4, 5, 6, 7]
     assert resumed.fingerprint() == whole.fingerprint()

@@ -17,7 +17,7 @@ from boltzhash.codes import hamming, unpack
 from boltzhash.errors import ModelError
 from boltzhash.hashers import HASHERS
 from boltzhash.hashers.shared.deep import DeepHasher
-from boltzhash.training import loop as training
+from boltzhash.training import loop
 from boltzhash.training.batches import Documents
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import InferenceNetwork
@@ -199,7 +199,7 @@ def test_neighbours_are_the_nearest_by_the_cosine_of_centred_features(
 def test_a_fit_with_features_goes_on_where_it_stopped(
     texts: list[str], vectors: NDArray[np.float32], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
 
     def stop(hasher: CorrSH) -> None:
         if hasher.history_[-1].epoch == 5:

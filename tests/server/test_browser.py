@@ -14,8 +14,7 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.collection import Collection
-from boltzhash.server.map_file import StoredMap, write_map
-from boltzhash.server.reader import Reader
+from boltzhash.server.map_file import StoredMap, save_map
 
 pytestmark = pytest.mark.browser
 
@@ -59,10 +58,10 @@ def site(
     with Collection.create(folder, corrsh) as collection:
         collection.add(documents)
         collection.add([{"id": "hostile", "text": HOSTILE, "metadata": {"topic": HOSTILE}}])
-    with Reader.open(folder) as reader:
-        rows = reader.rows()
-    points = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32) / 10
-    write_map(folder, StoredMap(corrsh.fingerprint(), rows.places, rows.codes, points))
+        rows = collection.rows()
+        grid = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32)
+        stored = StoredMap(corrsh.fingerprint(), rows.places, rows.codes, grid / 10)
+        save_map(collection, stored)
     with serve(folder) as service:
         yield service
 

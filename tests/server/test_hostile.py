@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -18,9 +17,8 @@ import uvicorn
 
 from boltzhash.collection import Collection
 from boltzhash.server import guard, protocol
-from boltzhash.server.app import create_app
-from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import Settings
+from services import serving_in_a_thread
 
 pytestmark = pytest.mark.service
 
@@ -324,6 +322,9 @@ def test_an_allowed_site_may_ask(serve: Callable[..., Any], folder: Path) -> Non
         assert preflight.headers["access-control-allow-origin"] == site
         answer = service.client.post("/v1/search", json={"text": "moon"}, headers={"origin": site})
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, site)
+        large = service.client.post("/v1/search", content=b" " * 2**21, headers={"origin": site})
+        refused(large, 413)
+        assert large.headers["access-control-allow-origin"] == site  # so its page can read why
         named = {"host": "search.example.org", "origin": site}
         assert service.client.get("/v1/stats", headers=named).status_code == 200
         other = service.client.get("/v1/stats", headers={"origin": "https://example.org"})
@@ -353,16 +354,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Impatie
     monkeypatch.setattr(protocol, "SEND_SECONDS", 0.5)
     monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 8)
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.5)
-    app = create_app(Settings(folder))
-    listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=PunctualProtocol, ws="none", log_level="warning")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield Impatient(listening.getsockname()[1], server)
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with serving_in_a_thread(Settings(str(folder))) as served:
+        yield Impatient(*served)
 
 
 def until_closed(connection: socket.socket) -> bytes:

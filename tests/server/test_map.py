@@ -19,35 +19,40 @@ from boltzhash.server.map_file import (
     MAP,
     StoredMap,
     fit_map,
+    load_map,
     place_near,
-    read_map,
-    write_map,
+    save_map,
 )
 from boltzhash.server.map_view import MapView
-from boltzhash.server.reader import Reader
 
 
 def put_on_a_grid(folder: Path) -> StoredMap:
     """A map that is easy to reason about, with a point for each document that is there now."""
-    with Reader.open(folder) as reader, reader.one_generation() as state:
-        rows, model = reader.rows(), state.model
+    with Collection.open(folder) as collection:
+        rows, model = collection.rows(), collection.standing().model
     numbers = np.arange(len(rows.places))
     points = np.stack([numbers % 10, numbers // 10], axis=1).astype(np.float32) / 10
     stored = StoredMap(model, rows.places, rows.codes, points)
-    write_map(folder, stored)
+    with Collection.open(folder) as collection:
+        save_map(collection, stored)
     return stored
 
 
+def stored_map(folder: Path) -> StoredMap | None:
+    with Collection.open(folder) as collection:
+        return load_map(collection)
+
+
 def view(folder: Path, field: str | None = None) -> dict[str, Any]:
-    with Reader.open(folder) as reader:
-        return MapView(folder).view(reader, field)
+    with Collection.open(folder) as collection:
+        return MapView().view(collection, field)
 
 
 @pytest.mark.browser  # UMAP compiles itself for half a minute: with the other tests of the page
 def test_topics_lie_apart_on_a_fitted_map(folder: Path, documents: Any) -> None:
     pytest.importorskip("umap")
     assert main(["map", str(folder)]) == 0
-    stored = read_map(folder)
+    stored = stored_map(folder)
     assert stored is not None
     assert len(stored.places) == len(documents)
     assert stored.points.min() >= 0
@@ -58,8 +63,8 @@ def test_topics_lie_apart_on_a_fitted_map(folder: Path, documents: Any) -> None:
     away = hamming(stored.codes, stored.codes)
     near = np.take_along_axis(away, neighbours, axis=1).mean()
     assert near < 0.6 * away.mean()  # beside one another lie those with near codes
-    with Reader.open(folder) as reader, reader.one_generation() as state:
-        again = fit_map(reader.rows(), state.model)
+    with Collection.open(folder) as collection:
+        again = fit_map(collection.rows(), collection.standing().model)
     np.testing.assert_array_equal(again.points, stored.points)  # same seed, same map
 
 
@@ -78,16 +83,16 @@ def test_the_neighbours_are_exact_and_begin_with_the_document_itself() -> None:
 
 def test_a_map_comes_back_as_it_was_and_damage_is_named(folder: Path) -> None:
     stored = put_on_a_grid(folder)
-    again = read_map(folder)
+    again = stored_map(folder)
     assert again is not None
     for one, other in zip(again, stored, strict=True):
         np.testing.assert_array_equal(one, other)
     (folder / MAP / "points.npy").write_bytes(b"none")
-    with pytest.raises(ModelError, match="map is damaged"):
-        read_map(folder)
+    with pytest.raises(ModelError, match=r"the map of .* is damaged"):
+        stored_map(folder)
     np.save(folder / MAP / "points.npy", stored.points[1:])
     with pytest.raises(ModelError, match="not those of 91 documents"):
-        read_map(folder)
+        stored_map(folder)
 
 
 def test_documents_keep_their_points_and_deleted_ones_go(folder: Path) -> None:

@@ -365,6 +365,16 @@ def test_the_description_names_every_address_and_the_page_shows_it(served: Any) 
     assert not re.search(r'(src|href)="(https?:)?//', page.text)
 
 
+def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
+    tag = served.client.get("/page/app.js").headers["etag"]
+    for given in (tag, f"W/{tag}", f'"other", {tag}'):  # proxies that compress weaken tags
+        answer = served.client.get("/page/app.js", headers={"if-none-match": given})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["etag"] == tag
+    other = served.client.get("/page/app.js", headers={"if-none-match": '"other"'})
+    assert other.status_code == 200
+
+
 def test_no_collection_is_not_an_error_until_it_is_asked(
     serve: Callable[..., Any], tmp_path: Path, lsh: Hasher
 ) -> None:

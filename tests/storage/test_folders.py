@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 import boltzhash
 from boltzhash import CorrSH
 from boltzhash.errors import ModelError
-from boltzhash.storage import folders as persistence
+from boltzhash.storage import folders
 from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
 
 
@@ -52,7 +52,7 @@ def forge_config(folder: Path, **changes: Any) -> None:
     change_config(folder, **changes)
     config = json.loads((folder / CONFIG).read_text())
     digests = {n: sha256(folder / n) for n in (WEIGHTS, VOCABULARY)}
-    digests["params"] = persistence._digest_of([config["class"], config["params"]])
+    digests["params"] = folders._digest_of([config["class"], config["params"]])
     change_config(folder, sha256=digests)
 
 
@@ -124,7 +124,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: change_config(f, params={"n_bits": 8}),
         "its params are not those",
     ),
-    "no version": (lambda f: change_config(f, format_version="1"), "'1' is no format version"),
+    "no version": (lambda f: change_config(f, format_version="1"), "'1' is not a format version"),
     "not numbers": (put_in_a_nan, "'hidden2.weight' hold values that are not numbers"),
     "other shapes": (swap_in_other_shapes, "'hidden2.weight' should have shape"),
     "pickled weights": (
@@ -181,7 +181,7 @@ def test_an_error_while_writing_leaves_the_old_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
     target = tmp_path / "folder"
     with atomic_folder(target, KIND) as fresh:
         (fresh / "a").write_text("old")

@@ -1,17 +1,18 @@
-"""The demo: learn from the docstrings of this Python, answer questions, and keep a collection."""
+"""``boltzhash demo``: learn from the docstrings of this Python, answer questions, keep a collection."""
 
 from __future__ import annotations
 
+import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from boltzhash.collection import Collection
-from boltzhash.collection.sqlite.database import DATABASE
-from boltzhash.corpus import Document
-from boltzhash.corpus.docstrings import docstring_corpus
-from boltzhash.hashers import CorrSH, Hasher
-from boltzhash.search import snippet
-from boltzhash.search.finder import CANDIDATES, Finder
+from boltzhash.cli.reporting import OK
+from boltzhash.search.order import CANDIDATES
+
+if TYPE_CHECKING:
+    from boltzhash.collection import Collection
+    from boltzhash.corpus import Document
 
 QUESTIONS = (
     "open a zip archive",
@@ -23,26 +24,47 @@ QUESTIONS = (
 SHOWN = 5
 
 
+def add_parsers(subparsers: Any) -> None:
+    """Hook the command into the command line."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="learn from Python's own docstrings and answer questions",
+        description="Fit 64-bit codes to the docstrings of this Python (standard library, numpy, "
+        "scipy, scikit-learn), then answer five questions and yours. About a minute. What was learned "
+        "is kept as a collection, for `boltzhash serve` and the next demo.",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        default="boltzhash-demo",
+        metavar="COLLECTION",
+        help="folder to keep (boltzhash-demo)",
+    )
+    parser.add_argument("queries", metavar="QUERY", nargs="*", help="a question of your own")
+    parser.set_defaults(run=demo)
+
+
+def demo(options: argparse.Namespace) -> int:
+    run_demo(options.queries, Path(options.output))
+    return OK
+
+
 def run_demo(queries: list[str], output: Path) -> None:
     """Fit, index, and answer the five questions and any others, printing as it goes.
 
-    The collection in the folder ``output`` is made, or used again where it is of these docstrings.
+    The collection in the folder ``output`` is made, or used again if it is of these docstrings.
     """
+    from boltzhash.corpus.docstrings import docstring_corpus
+
     start = time.monotonic()
     documents = [_with_metadata(document) for document in docstring_corpus()]
     print(f"{len(documents)} docstrings read in {time.monotonic() - start:.0f} s", flush=True)
-    hasher = _kept_hasher(documents, output)
-
-    start = time.monotonic()
-    codes = hasher.transform(document.text for document in documents)
-    finder = Finder(hasher, codes, [document.id for document in documents], _docstring_line)
-    print(
-        f"{len(codes)} documents in {codes.nbytes} bytes of codes, "
-        f"encoded in {time.monotonic() - start:.1f} s"
-    )
-    print("\nrank, Hamming distance, name, snippet")
-    for query in [*QUESTIONS, *queries]:
-        _show(finder, query, documents)
+    with _collection_of(documents, output) as collection:
+        bits = collection.standing().n_bits
+        print(f"{len(documents)} documents in {len(documents) * bits // 8} bytes of codes")
+        print("\nrank, Hamming distance, name, snippet")
+        for query in [*QUESTIONS, *queries]:
+            _show(collection, query)
     print(
         f"\n{output} keeps it as a collection. To search it in a browser: boltzhash serve {output}"
     )
@@ -57,33 +79,35 @@ def _with_metadata(document: Document) -> Document:
     return document._replace(metadata={"library": library, "module": module, "words": words})
 
 
-def _kept_hasher(documents: list[Document], output: Path) -> Hasher:
-    """The model of the collection in ``output``, which is made first where it is not there."""
-    if not (output / DATABASE).is_file():
+def _collection_of(documents: list[Document], output: Path) -> Collection:
+    """The collection in ``output``, which is made first if it is not there."""
+    from boltzhash.collection import Collection
+    from boltzhash.errors import NoSuchCollectionError
+    from boltzhash.hashers import CorrSH
+
+    try:
+        collection = Collection.open(output)
+    except NoSuchCollectionError:
         start = time.monotonic()
         hasher = CorrSH(n_bits=64, verbose=True).fit(document.text for document in documents)
         print(f"64-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
-        Collection.create(output, hasher).close()
-    with Collection.open(output) as collection:
-        if len(collection) == 0 or collection.unfinished() is not None:
-            collection.add_resumably(documents, "demo")
-        if list(collection) != documents:
-            raise FileExistsError(
-                f"{output} is a collection of something else, or of another Python: delete it, or "
-                "give another folder with --output"
-            )
-        return collection.hasher
+        collection = Collection.create(output, hasher)
+    if len(collection) == 0 or collection.unfinished() is not None:
+        start = time.monotonic()
+        collection.add_resumably(documents, "demo")
+        print(f"collection written in {time.monotonic() - start:.1f} s", flush=True)
+    if list(collection) != documents:
+        raise FileExistsError(
+            f"{output} is a collection of something else, or of another Python: delete it, or give "
+            "another folder with --output"
+        )
+    return collection
 
 
-def _docstring_line(text: str, query: str) -> str:
-    """A line of the docstring: the name in words before it is what the id says already."""
-    return snippet(text.split("\n\n", 1)[1], query)
-
-
-def _show(finder: Finder, query: str, documents: list[Document]) -> None:
+def _show(collection: Collection, query: str) -> None:
     """The nearest codes, and the same neighbourhood in the order of its words."""
-    by_code = finder.find([query], SHOWN, corpus=lambda: documents)[0]
-    by_words = finder.find([query], SHOWN, rerank_from=CANDIDATES, corpus=lambda: documents)[0]
+    by_code = collection.search(query, SHOWN)
+    by_words = collection.search(query, SHOWN, rerank=True)
     print(f"\n{by_code}")
     print(f"  the nearest {CANDIDATES} reranked by their words:")
     print("\n".join(str(by_words).splitlines()[1:]), flush=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from boltzhash.cli.hashing import OK, say
+from boltzhash.cli.arguments import add_collection, add_json
+from boltzhash.cli.opening import is_collection, opened, warn_about_password
+from boltzhash.cli.reporting import FILE_ERROR, OK, report, say
 
 
-def add_server_parsers(subparsers: Any) -> None:
+def add_parsers(subparsers: Any) -> None:
     """Hook the commands into the command line."""
     parser = subparsers.add_parser(
         "serve",
@@ -21,7 +22,7 @@ def add_server_parsers(subparsers: Any) -> None:
         "need a key, which is taken from the environment (BOLTZHASH_API_KEY); without one they are "
         "off.",
     )
-    parser.add_argument("collection", metavar="COLLECTION", help="folder made by index")
+    add_collection(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (1)")
@@ -39,17 +40,17 @@ def add_server_parsers(subparsers: Any) -> None:
         "map",
         help="make the map of a collection that the page shows",
         description="Give each document a point on a map, near those with near codes (UMAP on at "
-        "most 100,000 codes). The points are kept in the collection's folder; documents that come "
+        "most 100,000 codes). The points are kept with the collection; documents that come "
         "later are put among their nearest.",
     )
-    parser.add_argument("collection", metavar="COLLECTION", help="folder made by index")
+    add_collection(parser)
     parser.add_argument("--seed", type=int, default=0, help="same seed, same map (0)")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    add_json(parser)
     parser.set_defaults(run=make_map)
 
 
 def serve(options: argparse.Namespace) -> int:
-    from boltzhash.cli.collections import is_collection
+    from boltzhash.collection.locations import FOLDER, parse_location
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
     from boltzhash.server.settings import KEY_VARIABLE, Settings, is_loopback
@@ -58,33 +59,35 @@ def serve(options: argparse.Namespace) -> int:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
     if not 0 <= options.port <= 65535:
         raise ValueError(f"--port must be between 0 and 65535, got {options.port}")
+    location = parse_location(options.collection)
+    warn_about_password(options.collection)
+    is_folder = location.kind == FOLDER
     settings = Settings(
-        Path(options.collection).absolute(),
+        str(Path(location.url).absolute()) if is_folder else options.collection,
         tuple(options.allow_origin),
         is_loopback(options.host),
         os.environ.get(KEY_VARIABLE),
     )
     if not is_collection(options.collection):
-        say(f"{options.collection} is no collection (yet): the page says how to make one")
+        say(f"{options.collection} is not a collection (yet): the page says how to make one")
     with share_between_processes():
         try:
             from boltzhash.server.run import run
-        except ImportError:
+        except ModuleNotFoundError:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
-        return run(settings, options.host, options.port, options.workers)
+        has_started = run(settings, options.host, options.port, options.workers, announce=say)
+        return OK if has_started else FILE_ERROR
 
 
 def make_map(options: argparse.Namespace) -> int:
-    from boltzhash.server.map_file import fit_map, write_map
-    from boltzhash.server.reader import Reader
+    from boltzhash.server.map_file import fit_map, save_map
 
-    with Reader.open(options.collection) as reader:
-        with reader.one_generation() as state:
-            rows, model = reader.rows(), state.model
+    with opened(options.collection) as collection:
+        rows, model = collection.in_one_generation(
+            lambda: (collection.rows(), collection.standing().model)
+        )
         shows_progress = sys.stderr is not None and sys.stderr.isatty()
         stored = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
-        write_map(reader.path, stored)
-    n = len(stored.places)
-    report = {"map": options.collection, "documents": n}
-    print(json.dumps(report) if options.json else f"{options.collection}: a map of {n} documents")
-    return OK
+        save_map(collection, stored)
+        location, n = collection.location, len(stored.places)
+    return report(options, {"map": location, "documents": n}, f"{location}: a map of {n} documents")

@@ -1,7 +1,6 @@
 """Durable collections: documents, their codes and ids; added, overwritten, deleted and searched."""
 
-from boltzhash.collection.answers import Match, Matches
-from boltzhash.collection.connected import ConnectedCollection
-from boltzhash.collection.sqlite.store import Collection
+from boltzhash.collection.collection import Collection
+from boltzhash.search.hits import Answer, Hit
 
-__all__ = ["Collection", "ConnectedCollection", "Match", "Matches"]
+__all__ = ["Answer", "Collection", "Hit"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from boltzhash.collection.documents import Scalar, check_scalar, is_scalar
+from boltzhash.corpus.documents import Scalar, check_scalar, is_scalar
 
 Where = Mapping[str, Any]
 

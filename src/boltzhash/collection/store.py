@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from boltzhash.codes import Codes
-from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.sqlite.codes_file import Rows
+from boltzhash.collection.models import Coder
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id, Scalar
 from boltzhash.encoding.coding import Coded
-from boltzhash.errors import CollectionError, DuplicateIdError
+from boltzhash.encoding.model_files import ModelFile
+from boltzhash.errors import CollectionError, DuplicateIdError, NoSuchCollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.search.hits import Hit
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 1
+Places = NDArray[np.int64]
+OnBatch = Callable[[int, int], object]
+
+BATCH = 1024  # documents a transaction
+FORMAT_VERSION = 2  # of what servers keep; 2 notes what an interrupted add has to resume from
 
 
 class Standing(NamedTuple):
@@ -27,30 +37,57 @@ class Standing(NamedTuple):
     model: str  # fingerprint of the hasher that made the codes
     n_bits: int
     next_model: str | None  # the one that a rehash is going over to
-    approximate: dict[str, Any] | None  # the approximate index with its recall, where there is one
+    unfinished: dict[str, Any] | None  # what an interrupted add has to resume from
+    approximate: dict[str, Any] | None  # the approximate index with its recall, if there is one
 
 
-class Found(NamedTuple):
-    """One document of an answer."""
+class Rows(NamedTuple):
+    """All codes in the order of insertion: arrays of shape (n,), (n, n_bits / 8) and (n,)."""
 
-    distance: int
-    document: Document
+    places: Places
+    codes: Codes
+    known: NDArray[np.bool_]  # whether the model knew any word of the document
+
+
+class Counts(NamedTuple):
+    """What has to be counted."""
+
+    no_known_word: int  # documents of which the model knows no word
+    rehashed: int  # documents that a rehash under way has done
+
+
+class FieldValue(NamedTuple):
+    """A value of a metadata field, and how many documents have it."""
+
+    value: Scalar
+    n_documents: int
 
 
 class Store(Protocol):
-    """A collection on an engine. What reads is called inside ``read``, what writes inside ``write``."""
+    """A collection on an engine.
+
+    What reads is called inside ``read``, what writes inside ``write``, unless it says otherwise. A
+    *place* is a document's number in the order of insertion; it is never given out twice.
+    """
 
     shown: str  # where it is, without credentials
+    format_version: int
 
     def close(self) -> None: ...
 
     def read(self, answer: Callable[[Standing], T]) -> T:
         """What ``answer`` finds in one committed generation; it may be asked again."""
 
-    def write(self, change: Callable[[Standing], T]) -> T:
-        """Do ``change`` wholly or not at all; it is given the standing before, and called once."""
+    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
+        """Do ``change`` wholly or not at all; what it gives, and the generation that it made.
 
-    def load_model(self, fingerprint: str) -> Hasher: ...
+        It is given the standing before, and called once.
+        """
+
+    def load_model(self, fingerprint: str) -> Hasher:
+        """Called inside ``read`` or ``write``, or outside."""
+
+    # Writing
 
     def add(self, batch: list[Coded]) -> None: ...
 
@@ -58,37 +95,71 @@ class Store(Protocol):
 
     def delete(self, ids: list[Id]) -> int: ...
 
+    def note_unfinished(self, note: dict[str, Any] | None) -> None:
+        """Keep what an interrupted add has to resume from, or that there is nothing."""
+
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        """Called outside ``write``."""
+
+    # Searching
+
     def top_k(
         self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
-    ) -> list[Found]:
+    ) -> list[Hit]:
         """In order of (distance, insertion)."""
 
-    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Found]: ...
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         """Whether one is that near of which the model knows a word."""
 
-    def rows(self) -> Rows:
-        """All codes, in the order of insertion."""
+    # Reading
 
-    def ids(self) -> dict[int, Id]:
-        """The id of every place."""
+    def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
+        """The documents with these ids, as far as they are there, with their codes."""
 
-    def find(self, id_: Id) -> Document | None: ...
+    def documents_at(self, places: Places) -> list[Document]: ...
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        """The id at each place; None if the document is gone."""
+
+    def rows(self) -> Rows: ...
 
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion, of one generation; called outside ``read``."""
 
-    def documents_here(self) -> Iterator[Document]:
-        """The same for the generation that is being read; called inside ``read``."""
+    def coded_here(self) -> Iterator[Coded]:
+        """All with their codes, in the order of insertion."""
 
-    def count(self) -> int:
-        """How many documents there really are."""
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        """The commonest values of each metadata field, at most so many."""
 
-    def rehash(
-        self, hasher: Hasher, batch: int, on_batch: Callable[[int, int], object] | None
-    ) -> None:
-        """Called outside ``write``."""
+    def values_of(self, field: str) -> dict[int, Scalar]:
+        """The value of one metadata field by place, if it is a string, a number or a truth value."""
+
+    # Keeping
+
+    def counts(self) -> Counts: ...
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the parts, as far as the engine can tell."""
+
+    def check(self, hasher: Hasher) -> None:
+        """Raise :class:`boltzhash.errors.CollectionError` if something is not as it was written."""
+
+    def backup(self, target: Path) -> None:
+        """Copy one generation to a collection in a new folder; called outside ``read``."""
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        """Keep files beside the documents, such as their map; called outside ``write``."""
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        """What ``save_files`` was given last; nothing if there is none. Called outside ``read``."""
+
+    def files_version(self, name: str) -> str | None:
+        """Another one after each ``save_files``; None if there is none. Called outside ``read``."""
+
+    # Approximate search
 
     def build_index(self) -> dict[str, Any]:
         """Build the approximate index and say what it is; called outside ``write``."""
@@ -96,20 +167,21 @@ class Store(Protocol):
     def note_approximate(self, about: dict[str, Any]) -> None:
         """Keep what was measured of the index; called outside ``write``."""
 
-    def sizes(self) -> dict[str, int]:
-        """Bytes of the parts, as far as the engine can tell."""
-
 
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
-    """Raise where a document has an id that is there already, or that another of its batch has."""
+    """Raise if a document has an id that is there already, or that another of its batch has."""
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
         if id_ in taken or id_ in seen:
-            raise DuplicateIdError(
-                f"the id {id_!r} is in the collection already; nothing of its batch was added"
-            )
+            raise already_there(id_)
         seen.add(id_)
+
+
+def already_there(id_: Id) -> DuplicateIdError:
+    return DuplicateIdError(
+        f"the id {id_!r} is in the collection already; nothing of its batch was added"
+    )
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
@@ -117,16 +189,20 @@ def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
     return {coded.document.id: coded for coded in batch}
 
 
-def check_format_version(version: int, shown: str) -> None:
-    if version > FORMAT_VERSION:
+def check_format_version(version: int, shown: str, newest: int = FORMAT_VERSION) -> None:
+    if version > newest:
         raise CollectionError(
-            f"{shown} has format version {version}; this boltzhash reads up to {FORMAT_VERSION}. "
+            f"{shown} has format version {version}; this boltzhash reads up to {newest}. "
             "Update boltzhash"
         )
 
 
-def no_such_collection(shown: str) -> CollectionError:
-    return CollectionError(f"{shown}: there is no such collection; create=True makes it")
+def no_such_collection(shown: str) -> NoSuchCollectionError:
+    return NoSuchCollectionError(f"{shown}: there is no such collection")
+
+
+def exists_already(shown: str) -> FileExistsError:
+    return FileExistsError(f"{shown} is a collection already: open it, or delete it first")
 
 
 def rehash_taken_over(shown: str) -> CollectionError:

@@ -1,5 +1,6 @@
 """What users have, read one document at a time."""
 
-from boltzhash.corpus.reading import CorpusError, Document, read_corpus
+from boltzhash.corpus.reading import read_corpus
+from boltzhash.corpus.records import CorpusError, Document
 
 __all__ = ["CorpusError", "Document", "read_corpus"]

@@ -20,7 +20,7 @@ __all__ = [
     "DownloadError",
     "Part",
     "cache_folder",
-    "load",
+    "fetch_corpus",
     "write_jsonl",
 ]
 
@@ -94,20 +94,26 @@ CORPORA = {
 }
 
 
-def load(name: str, data: str | Path | None = None) -> Corpus:
-    """Load a benchmark corpus: texts, labels and train / val / test.
+def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
+    """A benchmark corpus: texts, labels and train / val / test; read, and downloaded if need be.
 
     Parameters
     ----------
     name : "reuters", "newsgroups", "tmc" or "debian"
     data
-        The folder with the corpus; it is looked for nowhere else then. By default the folder that
-        ``BOLTZHASH_DATA`` names, and where that has it not, the cache (``BOLTZHASH_CACHE``, or the
+        The folder with the corpus; it is then looked for nowhere else. By default the folder that
+        ``BOLTZHASH_DATA`` names and, if that does not have it, the cache (``BOLTZHASH_CACHE``, or the
         platform's), into which Reuters and 20 Newsgroups are downloaded.
 
-    A folder may hold ``reuters.jsonl.gz``, ``ng20.jsonl.gz``, ``tmc.jsonl.gz`` or ``debian.jsonl.gz`` (a
-    document a line with its split, see :mod:`boltzhash.datasets.jsonl`), which come first, or the
+    A folder may hold ``reuters.jsonl.gz``, ``ng20.jsonl.gz``, ``tmc.jsonl.gz`` or ``debian.jsonl.gz``
+    (one document per line with its split, see :mod:`boltzhash.datasets.jsonl`), which come first, or the
     original files; ``docs/datasets.md`` names them and says how they are divided.
+
+    Returns
+    -------
+    Corpus
+        ``train``, ``val`` and ``test``, each with ``ids``, ``texts`` and ``labels``, a bool array
+        (n_documents, n_labels).
 
     Raises
     ------
@@ -123,7 +129,7 @@ def load(name: str, data: str | Path | None = None) -> Corpus:
     >>> line = '{"id": "%s", "text": "some words", "labels": ["x"], "split": "%s"}\\n'
     >>> lines = "".join(line % (part, part) for part in ("train", "val", "test"))
     >>> _ = (folder / "tmc.jsonl").write_text(lines)
-    >>> corpus = load("tmc", data=folder)
+    >>> corpus = fetch_corpus("tmc", data=folder)
     >>> corpus
     <Corpus tmc: 1 / 1 / 1 documents, 1 labels>
     >>> corpus.train.texts, corpus.train.labels
@@ -152,14 +158,14 @@ def load(name: str, data: str | Path | None = None) -> Corpus:
 def _folders(data: str | Path | None) -> list[Path]:
     if data is not None:
         if not Path(data).is_dir():
-            raise CorpusUnavailableError(f"data must be a folder, got {data}, which is none")
+            raise CorpusUnavailableError(f"data must be a folder, got {data}, which is not one")
         return [Path(data)]
     named = os.environ.get("BOLTZHASH_DATA")
     return [*([Path(named)] if named else []), cache_folder()]
 
 
 def _read_from(folder: Path, name: str, kind: _Kind) -> Corpus | None:
-    """The corpus of a folder, None where it is not there."""
+    """The corpus of a folder, None if it is not there."""
     for suffix in (".jsonl.gz", ".jsonl"):
         path = folder / f"{kind.jsonl}{suffix}"
         if path.is_file():

@@ -27,7 +27,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "
 
 
 def read_tar(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in an archive whose name matches as a whole."""
+    """Names and contents of the files in the archive ``path`` whose whole name matches ``wanted``."""
     total = 0
     try:
         with tarfile.open(path) as archive:
@@ -61,7 +61,7 @@ def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> 
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbers (from 1) and lines of a UTF-8 text file, plain or ``.gz``, ``.xz`` or ``.bz2``."""
+    """Numbers (from 1) and lines of ``path``, a UTF-8 file, plain or ``.gz``, ``.xz`` or ``.bz2``."""
     number = total = 0
     try:
         with _open(path) as stream:

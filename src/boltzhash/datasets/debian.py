@@ -45,6 +45,8 @@ _FIELDS = frozenset(
 
 
 class Package(NamedTuple):
+    """A binary package with the source package it is built from, its section and its description."""
+
     name: str
     source: str
     section: str
@@ -52,7 +54,7 @@ class Package(NamedTuple):
 
 
 def read(folder: Path) -> Corpus:
-    """Read all lists of packages in a folder; those of one release's main are meant."""
+    """Read all lists of packages in ``folder``; those of one release's main are meant."""
     lists, translations = _files(folder, PACKAGES), _files(folder, TRANSLATION)
     if not lists:
         raise CorpusError(
@@ -69,7 +71,15 @@ def _files(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 
 def read_packages(lists: Sequence[Path], translations: Sequence[Path]) -> list[Package]:
-    """The packages of some lists; of one that is in several lists the first counts."""
+    """The packages of some lists; of one that is in several lists the first counts.
+
+    Parameters
+    ----------
+    lists
+        Files ``Packages``.
+    translations
+        Files ``Translation-en``, for descriptions of which ``lists`` have the first line only.
+    """
     long: dict[str, str] = {}
     for path in translations:
         for number, fields in paragraphs(path):
@@ -118,7 +128,7 @@ def _unfolded(description: str) -> str:
 
 
 def select(packages: Iterable[Package]) -> list[LabelledDocument]:
-    """Steps 1 to 4 of the rule.
+    """What steps 1 to 4 of the rule leave of ``packages``, as documents.
 
     >>> kept = [Package(f"pkg{n}", "pkg", "net", f"text {n}") for n in (2, 1)]
     >>> select(kept + [Package("pkg-doc", "pkg", "doc", "manual")])
@@ -142,7 +152,7 @@ def select(packages: Iterable[Package]) -> list[LabelledDocument]:
 
 
 def paragraphs(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The paragraphs of a deb822 file, with the line each begins on; only the fields needed here."""
+    """The paragraphs of ``path`` (deb822) and the line each begins on; only the fields needed here."""
     fields: dict[str, str] = {}
     name, begin = "", 0
     for number, line in text_lines(path):

@@ -1,4 +1,8 @@
-"""Downloads into a cache: resumed where they were cut, checked, and in place whole or not at all."""
+"""Downloads into a cache: resumed where they were cut off, checked, and in place whole or not at all.
+
+Why ours, and not pooch: that cannot resume, limit sizes or hold later downloads to the checksum of the
+first. What tries several addresses and says what went wrong would stay ours; eight packages would come.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class DownloadError(OSError):
 class Source:
     """Where a file comes from.
 
-    ``addresses`` are tried in this order. ``sha256`` is None where the checksum is not known: then
+    ``addresses`` are tried in this order. ``sha256`` is None if the checksum is not known: then
     that of the first download is kept in the cache, and later downloads must have the same.
     ``tried`` says whether the addresses have been tried with this version of boltzhash.
     """
@@ -61,9 +65,19 @@ def cache_folder() -> Path:
 
 
 def fetch(source: Source, folder: Path | None = None) -> Path:
-    """The path of a file in the cache, downloaded where it is not there yet.
+    """The path of a file in the cache, downloaded if it is not there yet.
 
-    Raises :class:`DownloadError` where no address gives the file, or it has another checksum.
+    Parameters
+    ----------
+    source
+        The file's name, addresses and checksum.
+    folder
+        The cache; by default :func:`cache_folder`.
+
+    Raises
+    ------
+    DownloadError
+        No address gives the file, or it has another checksum.
     """
     folder = folder or cache_folder()
     target = folder / source.file
@@ -85,14 +99,14 @@ def fetch(source: Source, folder: Path | None = None) -> Path:
             return target
     untried = "" if source.tried else " (addresses that this version has not been tried with)"
     part = _part_path(target)
-    kept = f"; {part} keeps what has come, and the next call goes on from there"
+    kept = f"; {part} keeps what has come, and the next call resumes from there"
     raise DownloadError(
         f"{source.file} could not be downloaded{untried}: {'; '.join(problems)}"
         f"{kept if part.is_file() else ''}"
     )
 
 
-# Checksums: known ones, and those of the first download where none is known.
+# Checksums: known ones, and those of the first download if none is known.
 
 
 def _accept(source: Source, part: Path, folder: Path, address: str) -> None:
@@ -158,7 +172,7 @@ def _state_path(target: Path) -> Path:
 
 
 def _download(address: str, target: Path, max_bytes: int) -> Path:
-    """Get the whole file as ``file.part``, going on after cuts as long as something comes."""
+    """Get the whole file as ``file.part``, resuming after cuts as long as something comes."""
     if not address.startswith(("http://", "https://")):
         raise DownloadError("expected an http or https address")
     part, state_path, idle = _part_path(target), _state_path(target), 0
@@ -207,7 +221,7 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
 
 
 def _read_state(path: Path, address: str) -> dict[str, Any]:
-    """What the part file is a part of; nothing where that is unknown or of another address."""
+    """What the part file is a part of; nothing if that is unknown or of another address."""
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -217,7 +231,7 @@ def _read_state(path: Path, address: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _ask(address: str, have: int, validator: str | None) -> Iterator[_Answer]:
-    """Ask for the rest of a file, or for all of it where nothing says that it is still the same.
+    """Ask for the rest of a file, or for all of it if nothing says that it is still the same.
 
     ``If-Range`` makes the server send all of a file that has changed.
     """
@@ -227,7 +241,7 @@ def _ask(address: str, have: int, validator: str | None) -> Iterator[_Answer]:
         if answer is not None:
             yield answer
             return
-    with _open(address, {}) as stream:  # what we have is no part of the file any more
+    with _open(address, {}) as stream:  # what we have is no longer a part of the file
         yield _whole(stream)
 
 
@@ -249,7 +263,7 @@ def _open(address: str, headers: dict[str, str]) -> Iterator[Any]:
 
 
 def _answer(stream: Any, have: int, validator: str | None) -> _Answer | None:
-    """None where a partial answer is not the part that was asked for."""
+    """None if a partial answer is not the part that was asked for."""
     if stream.status != 206:
         return _whole(stream)
     found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", stream.headers.get("Content-Range", ""))

@@ -1,4 +1,4 @@
-"""Corpora as JSONL: one document a line, ``{"id", "text", "labels": [...], "split"}``.
+"""Corpora as JSONL: one document per line, ``{"id", "text", "labels": [...], "split"}``.
 
 ``split`` is train, val or test; other fields are left alone.
 """
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from boltzhash.corpus import CorpusError
+from boltzhash.corpus.jsonl import json_object
 from boltzhash.datasets.archives import text_lines
 from boltzhash.datasets.labelled import PARTS, Corpus, LabelledDocument, make_corpus
 
 
 def read_jsonl(path: Path, name: str) -> Corpus:
-    """Read a corpus from ``.jsonl`` or ``.jsonl.gz``, its splits as they are."""
+    """Read the corpus ``name`` from ``path`` (``.jsonl`` or ``.jsonl.gz``), its splits as they are."""
     parts: dict[str, list[LabelledDocument]] = {part: [] for part in PARTS}
     for number, line in text_lines(path):
         if line.strip():
@@ -31,12 +32,7 @@ def read_jsonl(path: Path, name: str) -> Corpus:
 
 
 def _record(line: str, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{where}: not valid JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise CorpusError(f"{where}: expected a JSON object, got {type(record).__name__}")
+    record: dict[str, Any] = json_object(line, where)
     for field in ("id", "text"):
         if not isinstance(record.get(field), str):
             raise CorpusError(f"{where}: {field!r} must be a string, got {record.get(field)!r}")
@@ -51,9 +47,15 @@ def _record(line: str, where: str) -> dict[str, Any]:
 
 
 def write_jsonl(corpus: Corpus, path: str | Path) -> None:
-    """Write a corpus as ``.jsonl.gz``, so that it loads without what it was made from.
+    """Write a corpus as ``.jsonl.gz``, so that it can be read without what it was made from.
 
-    The file appears whole or not at all, and the same corpus always gives the same bytes.
+    Parameters
+    ----------
+    corpus
+        What :func:`~boltzhash.datasets.fetch_corpus` gives.
+    path
+        Must end with ``.jsonl.gz``. The file appears whole or not at all, and the same corpus always
+        gives the same bytes.
     """
     path = Path(path)
     if not path.name.endswith(".jsonl.gz"):

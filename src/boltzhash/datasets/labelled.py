@@ -16,13 +16,15 @@ from boltzhash.corpus import CorpusError
 # Of all splits made here; the year and month of the paper's conference are as good as any number.
 SEED = 20201115
 
-# What is taken from the official training documents where a corpus has no validation part.
+# What is taken from the official training documents if a corpus has no validation part.
 VAL_SHARE = 0.1
 
 PARTS = ("train", "val", "test")
 
 
 class LabelledDocument(NamedTuple):
+    """A document with the names of its labels."""
+
     id: str
     text: str
     labels: tuple[str, ...]
@@ -30,7 +32,10 @@ class LabelledDocument(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Documents of one part; row i of ``labels`` belongs to ``ids[i]`` and ``texts[i]``."""
+    """Documents of one part.
+
+    ``labels`` is a bool array (n_documents, n_labels); its row i belongs to ``ids[i]`` and ``texts[i]``.
+    """
 
     ids: list[str]
     texts: list[str]
@@ -68,6 +73,15 @@ def make_corpus(
 ) -> Corpus:
     """Documents in parts → a corpus, its ids checked and its labels as columns.
 
+    Parameters
+    ----------
+    name
+        What the corpus is called.
+    parts
+        The documents of ``train``, ``val`` and ``test``, at least one of each.
+    files
+        What they were read from.
+
     >>> documents = {part: [LabelledDocument(part, "text", (part[0],))] for part in PARTS}
     >>> corpus = make_corpus("small", documents, [])
     >>> corpus, corpus.label_names, corpus.test.labels
@@ -98,10 +112,17 @@ def _part(documents: Sequence[LabelledDocument], names: Sequence[str]) -> Part:
 def split_by_hash(
     documents: Sequence[LabelledDocument], shares: Sequence[float], seed: int = SEED
 ) -> list[list[LabelledDocument]]:
-    """Divide documents at random into parts of these shares, each in the order they came in.
+    """Divide documents at random into parts, each in the order they came in.
 
-    Chance is the SHA-256 of seed and id: the same documents are divided in the same way whatever
-    their order, on every machine and with every version of every library.
+    Parameters
+    ----------
+    documents
+        What is divided.
+    shares
+        The share of each part, together 1.
+    seed
+        Chance is the SHA-256 of seed and id: the same documents are divided in the same way whatever
+        their order, on every machine and with every version of every library.
 
     >>> documents = [LabelledDocument(str(number), "", ()) for number in range(10)]
     >>> [len(part) for part in split_by_hash(documents, (0.8, 0.1, 0.1))]

@@ -38,7 +38,7 @@ _POST = re.compile(r"(?:\./)?20news-bydate-(train|test)/([a-z.-]+)/(\d+)")
 
 
 def read(path: Path) -> Corpus:
-    """Read the archive ``20news-bydate.tar.gz``."""
+    """Read the archive ``20news-bydate.tar.gz`` at ``path``."""
     official: dict[str, list[LabelledDocument]] = {"train": [], "test": []}
     for name, contents in read_tar(path, _POST):
         match = _POST.fullmatch(name)
@@ -58,7 +58,7 @@ def read(path: Path) -> Corpus:
 
 
 def post_text(post: str) -> str:
-    r"""Subject and body of a post.
+    r"""Subject and body of ``post``, which comes with its header lines.
 
     >>> post_text("From: someone@some.where\nSubject: Re: Re: Saturn's\n moons\nLines: 1\n\nTitan.\n")
     "Saturn's moons\n\nTitan."

@@ -1,7 +1,7 @@
 """Reuters-21578 from its SGML archive, in the ModApte selection.
 
 Documents with ``TOPICS="YES"`` and ``LEWISSPLIT`` TRAIN or TEST; the labels are the topics that have
-at least one document in either (90 of them); documents left without a topic are out. The text is the
+at least one document in each (90 of them); documents left without a topic are out. The text is the
 title and the body. Test is the official test; a tenth of the official training documents,
 chosen by :func:`~boltzhash.datasets.labelled.split_by_hash`, is val.
 """
@@ -44,7 +44,7 @@ _TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
 
 
 def read(path: Path) -> Corpus:
-    """Read the archive ``reuters21578.tar.gz``."""
+    """Read the archive ``reuters21578.tar.gz`` at ``path``."""
     files = dict(read_tar(path, _SGML_FILE))
     if len(files) != N_FILES:
         raise CorpusError(f"{path}: expected {N_FILES} files reut2-*.sgm, got {len(files)}")
@@ -59,7 +59,10 @@ def read(path: Path) -> Corpus:
 
 
 def parse(sgml: str, where: str) -> Iterator[tuple[str, LabelledDocument]]:
-    """LEWISSPLIT (TRAIN or TEST) and document, of those that the ModApte split considers."""
+    """LEWISSPLIT (TRAIN or TEST) and document, of those in ``sgml`` that the ModApte split considers.
+
+    ``where`` the text is from is named in errors.
+    """
     found = list(_DOCUMENT.finditer(sgml))
     opened = len(re.findall(r"<REUTERS\b", sgml))
     if opened != len(found) or not found:
@@ -84,7 +87,7 @@ def parse(sgml: str, where: str) -> Iterator[tuple[str, LabelledDocument]]:
 def mod_apte(
     train: Sequence[LabelledDocument], test: Sequence[LabelledDocument]
 ) -> tuple[list[LabelledDocument], list[LabelledDocument]]:
-    """Keep the topics that occur in both, and the documents that have one of them.
+    """Keep the topics that both ``train`` and ``test`` have, and the documents that have one of them.
 
     >>> a, b = LabelledDocument("1", "", ("oil", "tin")), LabelledDocument("2", "", ("oil",))
     >>> mod_apte([a], [b, LabelledDocument("3", "", ())])[0][0].labels
@@ -104,14 +107,14 @@ def mod_apte(
 
 
 def _text(sgml: str) -> str:
-    """Title and body; all of TEXT where there is neither (``TYPE="UNPROC"``)."""
+    """Title and body; all of TEXT if there is neither (``TYPE="UNPROC"``)."""
     inner = _element(sgml, "TEXT")
     parts = [_plain(_element(inner, "TITLE")), _plain(_element(inner, "BODY"))]
     return "\n".join(filter(None, parts)) or _plain(re.sub(r"</?[A-Z]+>", "", inner))
 
 
 def _element(sgml: str, name: str) -> str:
-    """The contents of an element, "" where there is none."""
+    """The contents of an element, "" if there is none."""
     found = re.search(f"<{name}\\b[^>]*>(.*?)</{name}>", sgml, re.DOTALL)
     return found[1] if found else ""
 

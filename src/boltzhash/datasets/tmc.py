@@ -1,6 +1,6 @@
 """TMC: the aviation safety reports of the SIAM 2007 text-mining competition.
 
-Four files. ``TrainingData.txt`` and ``TestData.txt`` have a report a line, ``number~text``;
+Four files. ``TrainingData.txt`` and ``TestData.txt`` have one report per line, ``number~text``;
 ``TrainCategoryMatrix.csv`` and ``TestTruth.csv`` have a line for each report with 22 columns, 1 where it
 is of the category and −1 where not. The labels are c01 to c22, reports of no category are out. Test is
 the official test; a tenth of the official training reports, chosen by
@@ -35,7 +35,7 @@ _ON, _OFF = ("1",), ("-1", "0")
 
 
 def read(folder: Path) -> Corpus:
-    """Read the four files of a folder."""
+    """Read the four files in ``folder``."""
     missing = [name for pair in FILES.values() for name in pair if not (folder / name).is_file()]
     if missing:
         raise CorpusError(

@@ -1,6 +1,6 @@
 """VDSH's ``.mat`` files, the layout in which the semantic-hashing literature shares its corpora.
 
-``train``, ``cv`` and ``test`` hold a document a row (tf-idf, sparse), ``gnd_train``, ``gnd_cv`` and
+``train``, ``cv`` and ``test`` hold one document per row (tf-idf, sparse), ``gnd_train``, ``gnd_cv`` and
 ``gnd_test`` its labels as 0/1 columns. The files that circulate are MATLAB 5 files with these names;
 copies that were saved again differ, so the following are read as well: dense matrices, sparse
 labels, labels as one column (or row) of class numbers, documents as columns, and MATLAB 7.3 (HDF5).
@@ -25,20 +25,39 @@ _NAMES = ("train", "cv", "test")
 
 
 class Split(NamedTuple):
-    """tf-idf rows and 0/1 label rows of one part of a corpus."""
+    """One part of a corpus: ``tfidf`` (n_documents, n_words) and ``labels`` (n_documents, n_labels)."""
 
     tfidf: sparse.csr_matrix
     labels: NDArray[np.bool_]
 
 
 class Splits(NamedTuple):
+    """The parts of a corpus, with the same words and the same labels."""
+
     train: Split
     val: Split
     test: Split
 
 
 def load_mat(path: str | Path) -> Splits:
-    """Read ``train``, ``cv`` and ``test`` with their ``gnd_`` labels."""
+    """Read ``train``, ``cv`` and ``test`` with their ``gnd_`` labels.
+
+    Parameters
+    ----------
+    path
+        A ``.mat`` file; one of version 7.3 needs ``pip install 'boltzhash[hdf5]'``.
+
+    Returns
+    -------
+    Splits
+        ``train``, ``val`` (the file's ``cv``) and ``test``, each with ``tfidf``, a sparse matrix of
+        float64 (n_documents, n_words), and ``labels``, a bool array (n_documents, n_labels).
+
+    Raises
+    ------
+    CorpusError
+        The file is damaged, or its matrices do not belong together; the message says which.
+    """
     contents = _contents(Path(path))
     missing = [n for n in _NAMES if n not in contents or f"gnd_{n}" not in contents]
     if missing:

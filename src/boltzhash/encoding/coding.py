@@ -1,4 +1,4 @@
-"""Documents with their codes: what a hasher makes of a batch before it is written."""
+"""Documents and queries with their codes: what a hasher makes of them before they are kept or sought."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
+
+Query = str | Codes
 
 
 class Coded(NamedTuple):
@@ -18,24 +20,68 @@ class Coded(NamedTuple):
 
     document: Document
     code: bytes
-    known: int
+    known: bool
 
 
-def hashed(hasher: Hasher, texts: Iterable[str]) -> tuple[Codes, NDArray[np.bool_]]:
-    """The codes of texts, and of each whether the model knows any word of it.
+class CodedText(NamedTuple):
+    """The code of a text, and whether the model knew any word of it."""
+
+    code: bytes
+    known: bool
+
+
+def coded_texts(hasher: Hasher, texts: Iterable[str]) -> list[CodedText]:
+    """The code of each text of a batch.
 
     >>> from boltzhash import LSH
-    >>> codes, known = hashed(LSH(n_bits=8).fit(["a star", "a moon"]), ["star", "unheard"])
-    >>> codes.shape, known.tolist()
-    ((2, 1), [True, False])
+    >>> star, unheard = coded_texts(LSH(n_bits=8).fit(["a star", "a moon"]), ["star", "unheard"])
+    >>> len(star.code), star.known, unheard.known
+    (1, True, False)
     """
-    words = hasher.tfidf(texts)
-    return hasher.transform(words), hasher.known_word_counts(words) > 0
-
-
-def coded_batch(hasher: Hasher, batch: Sequence[Document]) -> list[Coded]:
-    codes, known = hashed(hasher, (document.text for document in batch))
+    codes, known_words = hasher.encode_block(list(texts))
+    assert known_words is not None  # texts have words; only features have none
     return [
-        Coded(document, code.tobytes(), int(is_known))
-        for document, code, is_known in zip(batch, codes, known, strict=True)
+        CodedText(code.tobytes(), n > 0)
+        for code, n in zip(codes, known_words.tolist(), strict=True)
     ]
+
+
+def coded_documents(hasher: Hasher, documents: Sequence[Document]) -> list[Coded]:
+    """A batch of documents with their codes."""
+    coded = coded_texts(hasher, (document.text for document in documents))
+    return [Coded(document, *text) for document, text in zip(documents, coded, strict=True)]
+
+
+class CodedQuery(NamedTuple):
+    """A query as a code and, if it was a text, as words.
+
+    ``code`` has shape (n_bits / 8,), ``words`` is the tf-idf of the text, one row.
+    """
+
+    text: str | None
+    code: Codes
+    words: sparse.csr_matrix | None
+    known_words: int | None
+
+
+def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
+    """The query as the hasher sees it; a code must have the hasher's length.
+
+    >>> from boltzhash import LSH
+    >>> query = coded_query(LSH(n_bits=16).fit(["a star", "a moon"]), "star light")
+    >>> query.code.shape, query.known_words
+    ((2,), 1)
+    """
+    if isinstance(query, str):
+        words = hasher.tfidf([query])
+        codes, known_words = hasher.encode_block(words)
+        assert known_words is not None  # as above
+        return CodedQuery(query, codes[0], words, int(known_words[0]))
+    n_bytes = hasher.n_bits // 8
+    is_code = isinstance(query, np.ndarray) and query.dtype == np.uint8
+    if is_code and query.shape in ((n_bytes,), (1, n_bytes)):
+        return CodedQuery(None, np.ascontiguousarray(query).reshape(n_bytes), None, None)
+    came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
+    raise TypeError(
+        f"query must be a text or one packed code, a uint8 array ({n_bytes},), got {came}"
+    )

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from boltzhash import load
 from boltzhash.errors import CollectionError, ModelError
-from boltzhash.hashers import Hasher
+from boltzhash.hashers import Hasher, load
 
 
 class ModelFile(NamedTuple):
@@ -19,6 +18,10 @@ class ModelFile(NamedTuple):
     name: str
     sha256: str
     contents: bytes
+
+    @classmethod
+    def of(cls, name: str, contents: bytes) -> ModelFile:
+        return cls(name, hashlib.sha256(contents).hexdigest(), contents)
 
 
 def model_to_files(hasher: Hasher) -> list[ModelFile]:
@@ -32,9 +35,7 @@ def model_to_files(hasher: Hasher) -> list[ModelFile]:
     with tempfile.TemporaryDirectory(prefix="boltzhash-") as folder:
         hasher.save(Path(folder) / "model")
         contents = [(path.name, path.read_bytes()) for path in Path(folder, "model").iterdir()]
-    return [
-        ModelFile(name, hashlib.sha256(data).hexdigest(), data) for name, data in sorted(contents)
-    ]
+    return [ModelFile.of(name, data) for name, data in sorted(contents)]
 
 
 def model_from_files(files: Iterable[ModelFile], fingerprint: str, where: str) -> Hasher:

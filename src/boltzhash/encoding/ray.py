@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection.documents import checked_documents
 from boltzhash.corpus import CorpusError
+from boltzhash.corpus.documents import checked_documents
 from boltzhash.corpus.shards import SHARD_BYTES, RowNumber, Shard, plan_shards, read_shard
 from boltzhash.encoding.coding import Coded
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
@@ -197,31 +197,35 @@ def _read_encoded(shard: Shard, path: Path, first: int) -> EncodedShard:
         return EncodedShard(shard, first, arrays["codes"], ids, arrays["known_words"])
 
 
-def add_from(
+@contextlib.contextmanager
+def documents_encoded_on_ray(
     hasher: Hasher,
     sources: Iterable[str | Path],
-    write: Callable[[list[Coded]], None],
     *,
     text_field: str,
     id_field: str | None,
     metadata: bool | Sequence[str],
     shards: str | Path | None,
-) -> int:
-    """Encode files on the cluster and write them here, a batch at a time; how many documents."""
+) -> Iterator[Iterator[list[Coded]]]:
+    """Encode files on the cluster; their documents with their codes, a batch at a time.
+
+    ``shards`` is a folder that every machine of the cluster sees. It keeps the codes until the block
+    ends, and after an error, so that the same call can resume; without it they lie in a temporary one.
+    """
     fields = Fields(text_field, id_field)
     folder = Path(shards) if shards is not None else Path(tempfile.mkdtemp(prefix="boltzhash-"))
-    n = 0
     try:
-        remaining = _coded_documents(hasher, sources, folder, fields, metadata)
-        while batch := list(itertools.islice(remaining, _BATCH)):
-            write(batch)
-            n += len(batch)
+        yield _batches(_coded_documents(hasher, sources, folder, fields, metadata))
     except BaseException:
         if shards is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
-    return n
+
+
+def _batches(documents: Iterator[Coded]) -> Iterator[list[Coded]]:
+    while batch := list(itertools.islice(documents, _BATCH)):
+        yield batch
 
 
 def _coded_documents(
@@ -236,4 +240,4 @@ def _coded_documents(
         given = (document._replace(id=id_) for document, id_ in zip(read, part.ids, strict=True))
         rows = zip(checked_documents(given), part.codes, part.known_words, strict=True)
         for document, code, known_words in rows:
-            yield Coded(document, code.tobytes(), int(known_words > 0))
+            yield Coded(document, code.tobytes(), bool(known_words > 0))

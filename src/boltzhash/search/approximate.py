@@ -17,15 +17,8 @@ import numpy as np
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Codes, check_codes
 from boltzhash.errors import ModelError
-from boltzhash.search.exact import (
-    Distances,
-    ExactIndex,
-    Hits,
-    Rows,
-    check_queries,
-    object_array,
-    read_only,
-)
+from boltzhash.search.exact import ExactIndex, check_queries, object_array, read_only
+from boltzhash.search.hits import Distances, Hits, Rows
 from boltzhash.search.lists import centres_of, fill_lists, n_lists_for
 from boltzhash.storage.folders import CONFIG, atomic_folder, read_config, sha256
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +11,8 @@ from numpy.typing import NDArray
 from boltzhash.arguments import check_integer
 from boltzhash.codes import Codes, check_codes
 from boltzhash.search import compiled, uncompiled
+from boltzhash.search.hits import Distances, Hits, Rows
 from boltzhash.threads import available_cpus
-
-Rows = NDArray[np.int64]
-Distances = NDArray[np.int32]
-
-
-class Hits(NamedTuple):
-    """Documents found, nearest first, equal distances in the order of insertion; never padding.
-
-    ``search`` gives one for all queries, its arrays of shape (n_queries, k) with fewer columns where
-    fewer documents are there or allowed. ``within`` gives a list of them, one a query, its arrays of
-    one dimension and as long as there are hits.
-    """
-
-    ids: NDArray[Any]
-    distances: Distances
 
 
 class ExactIndex:

@@ -35,6 +35,17 @@ def best_line(text: str, sought: Set[str], width: int) -> str:
     return _window(best, sought, width)
 
 
+def without_title(text: str, title: str) -> str:
+    """A text without a first paragraph that only says the title again.
+
+    >>> without_title("str title\\n\\nReturn a version.", "str.title")
+    'Return a version.'
+    """
+    first, _, rest = text.partition("\n\n")
+    is_title = len(first) <= 2 * len(title) and set(tokenize(first)) <= set(tokenize(title))
+    return rest if is_title and rest.strip() else text
+
+
 def _window(line: str, sought: Set[str], width: int) -> str:
     """At most ``width`` characters of a line, beginning a little before the first sought word."""
     if len(line) <= width:

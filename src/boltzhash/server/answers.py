@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Match, Matches
-from boltzhash.collection.documents import Id
+from boltzhash.collection import Answer, Collection, Hit
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
-from boltzhash.search.snippet import best_line
-from boltzhash.server.reader import Reader
+from boltzhash.search.snippet import best_line, without_title
 from boltzhash.server.refusals import RefusedError
 from boltzhash.text.tokens import tokenize
 
@@ -28,65 +28,55 @@ _WORDS = re.compile(r"\w+")
 
 
 def search_text(
-    reader: Reader, text: str, k: int, where: dict[str, Any] | None, rerank: bool
+    collection: Collection, text: str, k: int, where: dict[str, Any] | None, rerank: bool
 ) -> dict[str, Any]:
-    with reader.one_generation() as state:
-        encoded = next(reader.hasher.transform_blocks([text]))
-        assert encoded.known_words is not None  # a collection has no model of features
-        code, known_words = encoded.codes[0], int(encoded.known_words[0])
-        matches = reader.search(text if rerank else code, k, where=where, rerank=rerank)
-        return _answer(state.generation, code, known_words, _hits(reader, matches, text))
+    answer = collection.search(text, k, where=where, rerank=rerank)
+    return _as_json(collection, answer, text)
 
 
 def search_similar(
-    reader: Reader, id_: Id, k: int, where: dict[str, Any] | None, rerank: bool
+    collection: Collection, id_: Id, k: int, where: dict[str, Any] | None, rerank: bool
 ) -> dict[str, Any]:
     """The nearest of a document, without itself."""
-    with reader.one_generation() as state:
-        document, code = document_and_code(reader, id_)
-        query = document.text if rerank else code
-        matches = reader.search(query, k + 1, where=where, rerank=rerank)
-        others = [row for row, found in enumerate(matches.ids) if found != id_][:k]
-        kept = Matches(
-            [matches.ids[row] for row in others],
-            matches.distances[others],
-            [matches.documents[row] for row in others],
-            matches.known_words,
-        )
-        known = int(reader.hasher.known_word_counts([document.text])[0])
-        hits = _hits(reader, kept, " ".join(telling_words(reader.hasher, document.text)))
-        return _answer(state.generation, code, known, hits)
+    document, code, _ = stored_document(collection, id_)
+    packed = np.frombuffer(code, np.uint8)
+    found = collection.search(
+        document.text if rerank else packed, k + 1, where=where, rerank=rerank
+    )
+    others = [hit for hit in found if hit.id != id_][:k]
+    hasher = collection.hasher
+    known = int(hasher.known_word_counts([document.text])[0])
+    words = " ".join(telling_words(hasher, document.text))
+    return _as_json(collection, Answer(others, None, packed, known), words)
 
 
-def search_code(reader: Reader, code: str, k: int, where: dict[str, Any] | None) -> dict[str, Any]:
-    with reader.one_generation() as state:
-        query = parse_code(code, state.n_bits)
-        matches = reader.search(query, k, where=where)
-        return _answer(state.generation, query, None, _hits(reader, matches, ""))
+def search_code(
+    collection: Collection, code: str, k: int, where: dict[str, Any] | None
+) -> dict[str, Any]:
+    query = parse_code(code, collection.standing().n_bits)
+    return _as_json(collection, collection.search(query, k, where=where), "")
 
 
-def document_and_code(reader: Reader, id_: Id) -> tuple[Document, Codes]:
-    document = reader.get(id_)
-    if document is None:
+def stored_document(collection: Collection, id_: Id) -> Coded:
+    found = collection.find([id_])
+    if id_ not in found:
         raise RefusedError(404, f"there is no document with the id {id_!r}")
-    return document, reader.codes_of([id_])[id_]
+    return found[id_]
 
 
-def stored_documents(reader: Reader, ids: Iterable[Id]) -> list[dict[str, Any]]:
+def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[dict[str, Any]]:
     """Whole documents; ids that are not there are left out."""
     ids = list(ids)
-    codes = reader.codes_of(ids)
-    documents = (reader.get(id_) for id_ in ids)
+    found = collection.find(ids)
     return [
         {
             "id": document.id,
             "title": title_of(document),
             "text": document.text,
             "metadata": document.metadata or {},
-            "code": codes[document.id].tobytes().hex(),
+            "code": code.hex(),
         }
-        for document in documents
-        if document is not None
+        for document, code, _ in (found[id_] for id_ in ids if id_ in found)
     ]
 
 
@@ -142,17 +132,6 @@ def marked_snippet(text: str, sought: Set[str]) -> list[dict[str, Any]]:
     return pieces
 
 
-def without_title(text: str, title: str) -> str:
-    """A text without a first paragraph that only says the title again.
-
-    >>> without_title("str title\\n\\nReturn a version.", "str.title")
-    'Return a version.'
-    """
-    first, _, rest = text.partition("\n\n")
-    is_title = len(first) <= 2 * len(title) and set(tokenize(first)) <= set(tokenize(title))
-    return rest if is_title and rest.strip() else text
-
-
 def telling_words(hasher: Hasher, text: str) -> list[str]:
     """The words of a text with most weight, heaviest first."""
     assert hasher.tfidf_ is not None  # or it would not be in a collection
@@ -161,32 +140,38 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
     return [hasher.tfidf_.words_[column] for column in row.indices[heaviest]]
 
 
-def _hits(reader: Reader, matches: Matches, text: str) -> list[dict[str, Any]]:
+def hits_as_json(
+    collection: Collection, hits: Iterable[Hit], text: str = ""
+) -> list[dict[str, Any]]:
     """With the words of the text marked that the model knows: the others did not matter."""
-    codes = reader.codes_of(matches.ids)
-    words = tokenize(text)
-    sought = reader.vocabulary().intersection(words) or set(words)
-    return [_hit(match, codes[match.id], sought) for match in matches]
+    sought = known_words(collection.hasher, text) or set(tokenize(text))
+    return [_hit_as_json(hit, sought) for hit in hits]
 
 
-def _hit(match: Match, code: Codes, sought: Set[str]) -> dict[str, Any]:
-    title = title_of(match.document)
+def known_words(hasher: Hasher, text: str) -> set[str]:
+    """The words of a text that the model knows."""
+    assert hasher.tfidf_ is not None  # or it would not be in a collection
+    return {hasher.tfidf_.words_[column] for column in hasher.tfidf([text]).indices}
+
+
+def _hit_as_json(hit: Hit, sought: Set[str]) -> dict[str, Any]:
+    assert hit.document is not None  # a collection has its documents
+    title = title_of(hit.document)
     return {
-        "id": match.id,
-        "distance": match.distance,
+        "id": hit.id,
+        "distance": hit.distance,
         "title": title,
-        "snippet": marked_snippet(without_title(match.document.text, title), sought),
-        "code": code.tobytes().hex(),
-        "metadata": match.document.metadata or {},
+        "snippet": marked_snippet(without_title(hit.text, title), sought),
+        "code": hit.code.hex(),
+        "metadata": hit.document.metadata or {},
     }
 
 
-def hits_of(reader: Reader, matches: Matches) -> list[dict[str, Any]]:
-    return _hits(reader, matches, "")
-
-
-def _answer(
-    generation: int, code: Codes, known_words: int | None, hits: list[dict[str, Any]]
-) -> dict[str, Any]:
-    query = {"code": code.tobytes().hex(), "known_words": known_words}
-    return {"generation": generation, "query": query, "hits": hits}
+def _as_json(collection: Collection, answer: Answer, text: str) -> dict[str, Any]:
+    assert answer.code is not None  # collections say what they searched for
+    query = {"code": answer.code.tobytes().hex(), "known_words": answer.known_words}
+    return {
+        "generation": collection.standing().generation,
+        "query": query,
+        "hits": hits_as_json(collection, answer, text),
+    }

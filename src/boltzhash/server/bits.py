@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Bits, unpack
-from boltzhash.collection import Matches
-from boltzhash.collection.documents import Id
+from boltzhash.collection import Collection, Hit
+from boltzhash.corpus.documents import Id
 from boltzhash.hashers import Hasher
-from boltzhash.server.answers import document_and_code, hits_of, parse_code, telling_words
+from boltzhash.server.answers import hits_as_json, parse_code, stored_document, telling_words
 from boltzhash.server.messages import CodeQuery, IdQuery, TextQuery
-from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_MATRIX_BITS
 from boltzhash.text.tokens import tokenize
@@ -82,43 +81,41 @@ class KnownBits:
         self._words: tuple[str, Words] | None = None
         self._view: BitsView | None = None
 
-    def words(self, reader: Reader) -> Words:
+    def words(self, collection: Collection) -> Words:
         """Of the model that the collection has; from its documents when they were first asked for."""
-        with reader.one_generation() as state, self._lock:
-            if self._words is None or self._words[0] != state.model:
-                texts, bits = _sample(reader)
-                self._words = state.model, bit_words(reader.hasher, texts, bits)
+        now = collection.standing()
+        with self._lock:
+            if self._words is None or self._words[0] != now.model:
+                texts, bits = _sample(collection)
+                self._words = now.model, bit_words(collection.hasher, texts, bits)
             return self._words[1]
 
-    def view(self, reader: Reader) -> BitsView:
+    def view(self, collection: Collection) -> BitsView:
         """Counted over documents spread evenly over the collection."""
-        with reader.one_generation() as state:
-            kept = self._view
-            if kept is not None and (kept.generation, kept.model) == (
-                state.generation,
-                state.model,
-            ):
-                return kept
-            rows = reader.rows()
-            counted = unpack(rows.codes[_spread(np.flatnonzero(rows.known), _COUNTED)])
-            self._view = BitsView(
-                state.generation,
-                state.model,
-                state.n_bits,
-                len(counted),
-                self.words(reader),
-                counted.mean(axis=0) if len(counted) else np.zeros(state.n_bits),
-                correlations(counted),
-                couplings(reader.hasher, _sample(reader)[0]),
-            )
-            return self._view
+        now = collection.standing()
+        kept = self._view
+        if kept is not None and (kept.generation, kept.model) == (now.generation, now.model):
+            return kept
+        rows = collection.rows()
+        counted = unpack(rows.codes[_spread(np.flatnonzero(rows.known), _COUNTED)])
+        self._view = BitsView(
+            now.generation,
+            now.model,
+            now.n_bits,
+            len(counted),
+            self.words(collection),
+            counted.mean(axis=0) if len(counted) else np.zeros(now.n_bits),
+            correlations(counted),
+            couplings(collection.hasher, _sample(collection)[0]),
+        )
+        return self._view
 
 
-def _sample(reader: Reader) -> tuple[list[str], Bits]:
+def _sample(collection: Collection) -> tuple[list[str], Bits]:
     """Texts and bits of some documents."""
-    rows = reader.rows()
+    rows = collection.rows()
     read = _spread(np.flatnonzero(rows.known), _READ)
-    documents = reader.documents_at(rows.places[read])
+    documents = collection.documents_at(rows.places[read])
     return [document.text for document in documents], unpack(rows.codes[read])
 
 
@@ -182,80 +179,84 @@ def bit_words(hasher: Hasher, texts: list[str], bits: Bits) -> Words:
 
 
 def explain_hit(
-    reader: Reader, known_bits: KnownBits, query: TextQuery | IdQuery | CodeQuery, id_: Id
+    collection: Collection, known_bits: KnownBits, query: TextQuery | IdQuery | CodeQuery, id_: Id
 ) -> dict[str, Any]:
     """Which bits of a document agree with a query's, and the words behind them."""
-    with reader.one_generation() as state:
-        bit_words = known_bits.words(reader)
-        document, code = document_and_code(reader, id_)
-        asked, words = _asked(reader, query)
-        theirs = set(tokenize(document.text))
-        on, agree = unpack(code[None])[0], unpack((code ^ asked)[None])[0] == 0
-        bits = []
-        for number in range(state.n_bits):
-            side = bit_words.on if on[number] else bit_words.off
-            bits.append(
-                {
-                    "bit": number,
-                    "agrees": bool(agree[number]),
-                    "on": bool(on[number]),
-                    "words": side[number],
-                    "in_query": [word for word in side[number] if word in words],
-                    "in_document": [word for word in side[number] if word in theirs],
-                }
-            )
-        known = telling_words(reader.hasher, document.text)
-        return {
-            "generation": state.generation,
-            "distance": int((~agree).sum()),
-            "query_code": asked.tobytes().hex(),
-            "document_code": code.tobytes().hex(),
-            "shared_words": [word for word in known if word in words],
-            "bits": bits,
-        }
-
-
-def _asked(reader: Reader, query: TextQuery | IdQuery | CodeQuery) -> tuple[Any, set[str]]:
-    if isinstance(query, TextQuery):
-        return reader.hasher.transform([query.text])[0], set(tokenize(query.text))
-    if isinstance(query, IdQuery):
-        document, code = document_and_code(reader, query.id)
-        return code, set(tokenize(document.text))
-    return parse_code(query.code, reader.hasher.n_bits), set()
-
-
-def documents_with_bit(reader: Reader, known_bits: KnownBits, number: int) -> dict[str, Any]:
-    """Of the sampled documents with the bit on those of which it is surest, else the first."""
-    with reader.one_generation() as state:
-        if number >= state.n_bits:
-            raise RefusedError(404, f"bits are numbered from 0 to {state.n_bits - 1}, got {number}")
-        view = known_bits.view(reader)
-        rows = reader.rows()
-        mask = 0x80 >> (number % 8)
-        having = np.flatnonzero(rows.known & ((rows.codes[:, number // 8] & mask) != 0))
-        documents = reader.documents_at(rows.places[_spread(having, _READ)])
-        surest = range(min(_SHOWN, len(documents)))
-        probabilities = getattr(reader.hasher, "bit_probabilities", None)
-        if probabilities is not None and documents:
-            sure = probabilities([document.text for document in documents])[:, number]
-            surest = np.argsort(-sure, kind="stable")[:_SHOWN].tolist()
-        chosen = [documents[row] for row in surest]
-        found = Matches(
-            [document.id for document in chosen], np.zeros(len(chosen), dtype=np.int32), chosen
+    now = collection.standing()
+    bit_words = known_bits.words(collection)
+    document, packed, _ = stored_document(collection, id_)
+    code = np.frombuffer(packed, np.uint8)
+    asked, words = _asked(collection, query)
+    theirs = set(tokenize(document.text))
+    on, agree = unpack(code[None])[0], unpack((code ^ asked)[None])[0] == 0
+    bits = []
+    for number in range(now.n_bits):
+        side = bit_words.on if on[number] else bit_words.off
+        bits.append(
+            {
+                "bit": number,
+                "agrees": bool(agree[number]),
+                "on": bool(on[number]),
+                "words": side[number],
+                "in_query": [word for word in side[number] if word in words],
+                "in_document": [word for word in side[number] if word in theirs],
+            }
         )
-        related = np.abs(view.correlations[number])
-        related[number] = 0
-        nearest = np.argsort(-related, kind="stable")[:_CORRELATED].tolist()
-        return {
-            "generation": state.generation,
-            "bit": view.bit(number),
-            "correlated": [
-                (other, round(float(view.correlations[number, other]), 4))
-                for other in nearest
-                if related[other] > 0
-            ],
-            "documents": hits_of(reader, found),
-        }
+    known = telling_words(collection.hasher, document.text)
+    return {
+        "generation": now.generation,
+        "distance": int((~agree).sum()),
+        "query_code": asked.tobytes().hex(),
+        "document_code": code.tobytes().hex(),
+        "shared_words": [word for word in known if word in words],
+        "bits": bits,
+    }
+
+
+def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> tuple[Any, set[str]]:
+    if isinstance(query, TextQuery):
+        return collection.hasher.transform([query.text])[0], set(tokenize(query.text))
+    if isinstance(query, IdQuery):
+        document, code, _ = stored_document(collection, query.id)
+        return np.frombuffer(code, np.uint8), set(tokenize(document.text))
+    return parse_code(query.code, collection.hasher.n_bits), set()
+
+
+def documents_with_bit(
+    collection: Collection, known_bits: KnownBits, number: int
+) -> dict[str, Any]:
+    """Of the sampled documents with the bit on those of which it is surest, else the first."""
+    now = collection.standing()
+    if number >= now.n_bits:
+        raise RefusedError(404, f"bits are numbered from 0 to {now.n_bits - 1}, got {number}")
+    view = known_bits.view(collection)
+    rows = collection.rows()
+    mask = 0x80 >> (number % 8)
+    having = np.flatnonzero(rows.known & ((rows.codes[:, number // 8] & mask) != 0))
+    shown = _spread(having, _READ)
+    documents = collection.documents_at(rows.places[shown])
+    surest = range(min(_SHOWN, len(documents)))
+    probabilities = getattr(collection.hasher, "bit_probabilities", None)
+    if probabilities is not None and documents:
+        sure = probabilities([document.text for document in documents])[:, number]
+        surest = np.argsort(-sure, kind="stable")[:_SHOWN].tolist()
+    codes = rows.codes[shown]
+    chosen = [
+        Hit(documents[row].id, 0, documents[row], code=codes[row].tobytes()) for row in surest
+    ]
+    related = np.abs(view.correlations[number])
+    related[number] = 0
+    nearest = np.argsort(-related, kind="stable")[:_CORRELATED].tolist()
+    return {
+        "generation": now.generation,
+        "bit": view.bit(number),
+        "correlated": [
+            (other, round(float(view.correlations[number, other]), 4))
+            for other in nearest
+            if related[other] > 0
+        ],
+        "documents": hits_as_json(collection, chosen),
+    }
 
 
 def _spread(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:

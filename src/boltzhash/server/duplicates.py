@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boltzhash.collection.documents import Id
+from boltzhash.collection import Collection
+from boltzhash.corpus.documents import Id
 from boltzhash.server.answers import stored_documents
-from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP
 
@@ -27,43 +27,43 @@ class DuplicateGroups:
     def __init__(self) -> None:
         self._last: _Found | None = None
 
-    def page(self, reader: Reader, radius: int, offset: int, limit: int) -> dict[str, Any]:
+    def page(self, collection: Collection, radius: int, offset: int, limit: int) -> dict[str, Any]:
         """Groups whose documents share most words first: those are copies, others only a topic."""
-        with reader.one_generation() as state:
-            if state.n_documents > MAX_DUPLICATES_AMONG:
-                raise RefusedError(
-                    422,
-                    f"the collection has {state.n_documents} documents; near-duplicates are looked "
-                    f"for here among at most {MAX_DUPLICATES_AMONG}. Use `boltzhash duplicates`",
-                )
-            last = self._last
-            if last is None or (last.generation, last.radius) != (state.generation, radius):
-                groups = _most_alike_first(reader, reader.duplicates(radius))
-                last = self._last = _Found(state.generation, radius, groups)
-            shown = last.groups[offset : offset + limit]
-            return {
-                "generation": state.generation,
-                "radius": radius,
-                "n_groups": len(last.groups),
-                "n_extra": sum(len(group) - 1 for group in last.groups),
-                "groups": [
-                    {
-                        "size": len(group),
-                        "documents": stored_documents(reader, group[:MAX_IN_GROUP]),
-                    }
-                    for group in shown
-                ],
-            }
+        now = collection.standing()
+        if now.n_documents > MAX_DUPLICATES_AMONG:
+            raise RefusedError(
+                422,
+                f"the collection has {now.n_documents} documents; near-duplicates are looked "
+                f"for here among at most {MAX_DUPLICATES_AMONG}. Use `boltzhash duplicates`",
+            )
+        last = self._last
+        if last is None or (last.generation, last.radius) != (now.generation, radius):
+            groups = _most_alike_first(collection, collection.duplicates(radius))
+            last = self._last = _Found(now.generation, radius, groups)
+        shown = last.groups[offset : offset + limit]
+        return {
+            "generation": now.generation,
+            "radius": radius,
+            "n_groups": len(last.groups),
+            "n_extra": sum(len(group) - 1 for group in last.groups),
+            "groups": [
+                {
+                    "size": len(group),
+                    "documents": stored_documents(collection, group[:MAX_IN_GROUP]),
+                }
+                for group in shown
+            ],
+        }
 
 
-def _most_alike_first(reader: Reader, groups: list[list[Id]]) -> list[list[Id]]:
+def _most_alike_first(collection: Collection, groups: list[list[Id]]) -> list[list[Id]]:
     """By the greatest tf-idf cosine of two in a group, of those of its documents that are shown."""
     shown = [group[:MAX_IN_GROUP] for group in groups]
     ends = np.cumsum([len(group) for group in shown])
     n_compared = int(np.searchsorted(ends, _COMPARED, side="right"))
     ids = [id_ for group in shown[:n_compared] for id_ in group]
-    documents = (reader.get(id_) for id_ in ids)
-    words = reader.hasher.tfidf(document.text for document in documents if document is not None)
+    found = collection.find(ids)
+    words = collection.hasher.tfidf([found[id_].document.text for id_ in ids])
     likeness = []
     for start, end in zip([0, *ends], ends[:n_compared], strict=False):
         cosines = (words[start:end] @ words[start:end].T).toarray()

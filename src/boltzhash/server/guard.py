@@ -1,6 +1,10 @@
 """What every request passes before it is looked at, and what every answer carries.
 
 Hosts and origins, the size of bodies and the time they take, headers for security, and counts.
+
+Why ours, and not Starlette's CORSMiddleware: that does not refuse requests of other sites, it only keeps
+browsers from reading the answers, so most of this would stay. Around the guard it answers before the
+host is checked, in plain text; inside it, a page that may ask could not read why it was refused.
 """
 
 from __future__ import annotations

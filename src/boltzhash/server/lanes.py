@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TypeVar
 
-from boltzhash.collection.sqlite.database import DATABASE
-from boltzhash.server.reader import Reader
+from boltzhash.collection import Collection
+from boltzhash.errors import NoSuchCollectionError
 from boltzhash.server.refusals import NoCollectionError, as_refusal, busy
 from boltzhash.server.settings import MAX_WAITING, WRITE_WAIT
 
@@ -25,16 +24,18 @@ class Lane:
     that has begun is waited for: of a write the client must learn how it ended.
     """
 
-    def __init__(self, folder: Path, threads: int, seconds: float, *, cut_off: bool = True) -> None:
-        self._folder = folder
+    def __init__(
+        self, location: str, threads: int, seconds: float, *, cut_off: bool = True
+    ) -> None:
+        self._location = location
         self._seconds = seconds
         self._cut_off = cut_off
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="lane")
         self._own = threading.local()
-        self._opened: list[Reader] = []
+        self._opened: list[Collection] = []
         self._waiting = 0
 
-    async def run(self, work: Callable[[Reader], Result]) -> Result:
+    async def run(self, work: Callable[[Collection], Result]) -> Result:
         """What ``work`` gives of this lane's collection; errors come as refusals."""
         if self._waiting >= MAX_WAITING:
             raise busy(f"{MAX_WAITING} requests are waiting already. Try again")
@@ -51,26 +52,44 @@ class Lane:
         finally:
             self._waiting -= 1
 
-    def _do(self, work: Callable[[Reader], Result], deadline: float) -> Result:
+    def _do(self, work: Callable[[Collection], Result], deadline: float) -> Result:
         if time.monotonic() > deadline:
             raise busy(f"no thread was free for {self._seconds:g} s. Try again")
         try:
-            return work(self._collection())
+            return self._answer(self._collection(), work)
         except Exception as error:
             raise as_refusal(error) from error
 
-    def _collection(self) -> Reader:
-        reader: Reader | None = getattr(self._own, "reader", None)
-        if reader is None:
-            if not (self._folder / DATABASE).is_file():
-                raise NoCollectionError
-            reader = Reader.open(self._folder, wait=WRITE_WAIT)
-            self._own.reader = reader
-            self._opened.append(reader)
-        return reader
+    def _answer(self, collection: Collection, work: Callable[[Collection], Result]) -> Result:
+        return work(collection)
+
+    def _collection(self) -> Collection:
+        collection: Collection | None = getattr(self._own, "collection", None)
+        if collection is None:
+            try:
+                collection = Collection.open(self._location, wait=WRITE_WAIT)
+            except NoSuchCollectionError as error:
+                raise NoCollectionError from error
+            self._own.collection = collection
+            self._opened.append(collection)
+        return collection
 
     def close(self) -> None:
         """Finish what has begun, and close the connections."""
         self._executor.shutdown(wait=True, cancel_futures=True)
-        for reader in self._opened:
-            reader.close()
+        for collection in self._opened:
+            collection.close()
+
+
+class ReadLane(Lane):
+    """What a piece of work asks of the collection is true of one generation."""
+
+    def _answer(self, collection: Collection, work: Callable[[Collection], Result]) -> Result:
+        return collection.in_one_generation(lambda: work(collection))
+
+
+class WriteLane(Lane):
+    """Work that has begun is waited for."""
+
+    def __init__(self, location: str, threads: int, seconds: float) -> None:
+        super().__init__(location, threads, seconds, cut_off=False)

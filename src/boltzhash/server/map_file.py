@@ -1,25 +1,27 @@
 """The map of a collection: a point a document, near those with near codes.
 
 ``boltzhash map`` fits UMAP to the Hamming distances of at most 100,000 codes and keeps the points
-in the folder ``map`` of the collection: places.npy, codes.npy and points.npy. Documents that are not
+with the collection: places.npy, codes.npy and points.npy. Documents that are not
 among them, or whose code has changed since, are put among their nearest when the map is looked at.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection.sqlite.codes_file import Rows
+from boltzhash.collection import Collection
+from boltzhash.collection.store import Rows
+from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ModelError, needs_extra
 from boltzhash.search import ExactIndex
-from boltzhash.storage.folders import CONFIG, atomic_folder, read_config
+from boltzhash.storage.folders import CONFIG, check_config
 
 MAP = "map"
 FORMAT = "boltzhash map"
@@ -30,6 +32,8 @@ N_NEIGHBOURS = 25
 
 _NEAREST = 5  # of which a document that came later gets the mean place
 _SPREAD = 0.004  # of the map's width, so that such documents do not lie on one another
+
+_ARRAYS = ("places", "codes", "points")
 
 Points = NDArray[np.float32]
 
@@ -107,44 +111,52 @@ def _scaled(points: Any) -> Points:
     return np.asarray((near - lowest) / np.maximum(highest - lowest, 1e-9), dtype=np.float32)
 
 
-def write_map(folder: Path, stored: StoredMap) -> None:
-    """Put the map of a collection in its folder, whole or not at all."""
-    with atomic_folder(folder / MAP, FORMAT) as fresh:
-        for name in ("places", "codes", "points"):
-            np.save(fresh / f"{name}.npy", getattr(stored, name))
-        config = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "model": stored.model,
-            "n_documents": len(stored.places),
-        }
-        (fresh / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+def save_map(collection: Collection, stored: StoredMap) -> None:
+    """Keep the map with the collection, whole or not at all."""
+    arrays = {name: getattr(stored, name) for name in _ARRAYS}
+    config = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "model": stored.model,
+        "n_documents": len(stored.places),
+    }
+    described = json.dumps(config, indent=2) + "\n"
+    files = [ModelFile.of(f"{name}.npy", _npy(array)) for name, array in arrays.items()]
+    collection.save_files(MAP, [ModelFile.of(CONFIG, described.encode()), *files])
 
 
-def read_map(folder: Path) -> StoredMap | None:
-    """The map of a collection; None where none was made, an error where it is damaged."""
-    path = folder / MAP
-    if not path.is_dir():
+def load_map(collection: Collection) -> StoredMap | None:
+    """The map of a collection; None if none was made, an error if it is damaged."""
+    contents = {file.name: file.contents for file in collection.load_files(MAP)}
+    if not contents:
         return None
-    config = read_config(path, FORMAT, FORMAT_VERSION)
+    shown = collection.location
     try:
+        config = check_config(json.loads(contents[CONFIG]), FORMAT, FORMAT_VERSION, shown)
         places, codes, points = (
-            np.load(path / f"{name}.npy", allow_pickle=False)
-            for name in ("places", "codes", "points")
+            np.load(io.BytesIO(contents[f"{name}.npy"]), allow_pickle=False) for name in _ARRAYS
         )
         n = int(config["n_documents"])
         model = str(config["model"])
     except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
+        raise ModelError(f"the map of {shown} is damaged: {error}") from error
     whole = (
         (places.dtype, places.shape) == (np.dtype(np.int64), (n,))
         and (points.dtype, points.shape) == (np.dtype(np.float32), (n, 2))
         and (codes.dtype, codes.ndim, len(codes)) == (np.dtype(np.uint8), 2, n)
     )
     if not whole:
-        raise ModelError(f"{path} is damaged: its arrays are not those of {n} documents")
+        raise ModelError(
+            f"the map of {shown} is damaged: its arrays are not those of {n} documents"
+        )
     codes.flags.writeable = False
     return StoredMap(model, places, codes, points)
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 def place_near(stored: StoredMap, codes: Codes, places: NDArray[np.int64]) -> Points:

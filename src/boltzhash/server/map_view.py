@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.collection.sqlite.codes_file import Rows
-from boltzhash.server.map_file import MAP, MAX_FITTED, Points, StoredMap, place_near, read_map
-from boltzhash.server.reader import Reader
+from boltzhash.collection import Collection
+from boltzhash.collection.store import Rows
+from boltzhash.server.map_file import (
+    MAP,
+    MAX_FITTED,
+    Points,
+    StoredMap,
+    load_map,
+    place_near,
+)
 from boltzhash.server.refusals import RefusedError
 
 N_COLOURS = 8
@@ -39,47 +45,42 @@ class _Colours(NamedTuple):
 class MapView:
     """Reads the stored map when it has changed, and keeps where later documents were put."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._version: int | None = None
+    def __init__(self) -> None:
+        self._version: str | None = None
         self._stored: StoredMap | None = None
         self._placed: dict[tuple[int, bytes], tuple[float, float]] = {}
 
-    def view(self, reader: Reader, field: str | None) -> dict[str, Any]:
-        stored = self._read()
-        with reader.one_generation() as state:
-            if stored is None or stored.model != state.model:
-                message = _HOW if stored is None else _OLD
-                return {"generation": state.generation, "made": False, "message": message}
-            if field is not None and field not in reader.field_values(1):
-                raise RefusedError(404, f"no document has the metadata field {field!r}")
-            rows = reader.rows()
-            places, points = self._points(stored, rows)
-            colours = _Colours([], [])
-            if field is not None:
-                colours = _colours(places, reader.field_of(field))
-            scaled = np.round(points * 65535).astype(np.int64)
-            return {
-                "generation": state.generation,
-                "made": True,
-                "places": places.tolist(),
-                "x": scaled[:, 0].tolist(),
-                "y": scaled[:, 1].tolist(),
-                "field": field,
-                "values": colours.values,
-                "ordered": colours.ordered,
-                "colours": colours.of_point,
-                "left_out": len(rows.places) - len(places),
-            }
+    def view(self, collection: Collection, field: str | None) -> dict[str, Any]:
+        stored = self._read(collection)
+        now = collection.standing()
+        if stored is None or stored.model != now.model:
+            message = _HOW if stored is None else _OLD
+            return {"generation": now.generation, "made": False, "message": message}
+        if field is not None and field not in collection.field_values(1):
+            raise RefusedError(404, f"no document has the metadata field {field!r}")
+        rows = collection.rows()
+        places, points = self._points(stored, rows)
+        colours = _Colours([], [])
+        if field is not None:
+            colours = _colours(places, collection.values_of(field))
+        scaled = np.round(points * 65535).astype(np.int64)
+        return {
+            "generation": now.generation,
+            "made": True,
+            "places": places.tolist(),
+            "x": scaled[:, 0].tolist(),
+            "y": scaled[:, 1].tolist(),
+            "field": field,
+            "values": colours.values,
+            "ordered": colours.ordered,
+            "colours": colours.of_point,
+            "left_out": len(rows.places) - len(places),
+        }
 
-    def _read(self) -> StoredMap | None:
-        try:
-            version = (self._folder / MAP / "points.npy").stat().st_ino
-        except OSError:
-            self._version, self._stored = None, None
-            return None
+    def _read(self, collection: Collection) -> StoredMap | None:
+        version = collection.files_version(MAP)
         if version != self._version:
-            self._stored, self._version, self._placed = read_map(self._folder), version, {}
+            self._stored, self._version, self._placed = load_map(collection), version, {}
         return self._stored
 
     def _points(self, stored: StoredMap, rows: Rows) -> tuple[NDArray[np.int64], Points]:

@@ -2,6 +2,10 @@
 
 Files are read when the service starts, and looked up by name in a table: no path that a client sends
 reaches the file system.
+
+Why ours, and not Starlette's StaticFiles: that looks for the path on the disk, takes types of files from
+the machine's tables (a wrong one for a script, and the page stays blank, since browsers may not guess)
+and makes tags from the time of a file, which differs between machines with the same files.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ def _file(request: Request, name: str) -> Response:
     contents = _FILES[name]
     tag = f'"{hashlib.sha256(contents).hexdigest()[:16]}"'
     headers = {"etag": tag, "cache-control": "no-cache"}
-    if request.headers.get("if-none-match") == tag:
+    if tag in request.headers.get("if-none-match", ""):  # in a list, or weakened by a proxy
         return Response(status_code=304, headers=headers)
     return Response(contents, media_type=_TYPES[Path(name).suffix], headers=headers)
 

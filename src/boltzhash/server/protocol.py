@@ -1,4 +1,10 @@
-"""HTTP/1.1 for clients of all kinds: who takes too long to ask or to listen is sent away."""
+"""HTTP/1.1 for clients of all kinds: who takes too long to ask or to listen is sent away.
+
+Why ours: uvicorn has no limit on the time that headers may take or that a client takes to read, so
+without a proxy in front a few slow clients could hold every connection. It is built on parts of uvicorn
+that are not documented; pyproject.toml names the versions it was tested with, and with one that lacks
+such a part the service does not start.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,48 @@ import asyncio
 from http import HTTPStatus
 from typing import Any
 
+import uvicorn
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from boltzhash.errors import MissingExtraError
 from boltzhash.server.refusals import error_response
 from boltzhash.server.settings import HEADER_SECONDS, MAX_CONNECTIONS, SEND_SECONDS
 
+
+def _wrong_uvicorn(problem: object) -> MissingExtraError:
+    return MissingExtraError(
+        f"serve cannot use uvicorn {uvicorn.__version__}: {problem}. A version that it was tested with: "
+        "pip install 'boltzhash[serve]'"
+    )
+
+
+try:
+    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+except ImportError as error:
+    raise _wrong_uvicorn(error) from None
+
+# What is overridden or read below.
+_USED = {
+    H11Protocol: "connection_made data_received on_response_complete pause_writing connection_lost "
+    "send_400_response connections app cycle loop transport",
+    RequestResponseCycle: "response_complete",
+}
 _CLOSE = {"connection": "close"}
+
+
+def check_uvicorn() -> None:
+    """Fail when the service starts, rather than when the first slow client comes.
+
+    Attributes are looked for among the names that ``__init__`` uses, since it is what sets them.
+    """
+    for owner, names in _USED.items():
+        present = {*dir(owner), *vars(owner)["__init__"].__code__.co_names}
+        missing = [name for name in names.split() if name not in present]
+        if missing:
+            raise _wrong_uvicorn(f"its {owner.__name__} has no {', '.join(missing)}")
+
+
+check_uvicorn()
 
 
 class PunctualProtocol(H11Protocol):

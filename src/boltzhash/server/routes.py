@@ -7,16 +7,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import PlainTextResponse, Response
 
+from boltzhash.collection import Collection
 from boltzhash.server import messages
 from boltzhash.server.answers import search_code, search_similar, search_text, stored_documents
 from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.guard import is_key
 from boltzhash.server.metrics import CONTENT_TYPE
-from boltzhash.server.reader import Reader
 from boltzhash.server.refusals import NoCollectionError, RefusedError
 from boltzhash.server.service import Service
 from boltzhash.server.settings import KEY_VARIABLE, MAX_GROUPS
@@ -119,12 +120,12 @@ async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
 async def get_documents(asked: messages.GetRequest, service: Served) -> Response:
     """Whole documents by id; those that are not there are left out."""
 
-    def work(reader: Reader) -> dict[str, Any]:
-        with reader.one_generation() as state:
-            return {
-                "generation": state.generation,
-                "documents": stored_documents(reader, asked.ids),
-            }
+    def work(collection: Collection) -> dict[str, Any]:
+        now = collection.standing()
+        return {
+            "generation": now.generation,
+            "documents": stored_documents(collection, asked.ids),
+        }
 
     return await _read(service, work)
 
@@ -140,9 +141,10 @@ async def add_documents(asked: messages.AddRequest, service: Served) -> Response
     """Add documents, or replace them: all or none. They are on disk when this answers."""
     documents = [document.model_dump() for document in asked.documents]
 
-    def work(reader: Reader) -> dict[str, Any]:
-        generation = reader.add_batch(documents, overwrite=asked.overwrite)
-        return {"generation": generation, "written": len(documents)}
+    def work(collection: Collection) -> dict[str, Any]:
+        write = collection.upsert if asked.overwrite else collection.add
+        written = write(documents)
+        return {"generation": collection.written_generation, "written": written}
 
     return as_json(await service.writes.run(work))
 
@@ -157,9 +159,9 @@ async def add_documents(asked: messages.AddRequest, service: Served) -> Response
 async def delete_documents(asked: messages.DeleteRequest, service: Served) -> Response:
     """Delete documents by id; the answer says how many were there."""
 
-    def work(reader: Reader) -> dict[str, Any]:
-        generation, deleted = reader.delete_batch(asked.ids)
-        return {"generation": generation, "deleted": deleted}
+    def work(collection: Collection) -> dict[str, Any]:
+        deleted = collection.delete(asked.ids)
+        return {"generation": collection.written_generation, "deleted": deleted}
 
     return as_json(await service.writes.run(work))
 
@@ -171,8 +173,8 @@ async def delete_documents(asked: messages.DeleteRequest, service: Served) -> Re
 async def stats(service: Served) -> Response:
     """What the collection holds and costs."""
 
-    def work(reader: Reader) -> dict[str, Any]:
-        told = reader.stats()
+    def work(collection: Collection) -> dict[str, Any]:
+        told = collection.stats()
         kept = {name: told[name] for name in messages.Stats.model_fields if name in told}
         return {
             **kept,
@@ -239,12 +241,12 @@ async def collection_map(
 async def map_point(service: Served, place: Annotated[int, Path(ge=0, le=2**63 - 1)]) -> Response:
     """The document of a point, by its place in the order of insertion."""
 
-    def work(reader: Reader) -> dict[str, Any]:
-        with reader.one_generation() as state:
-            id_ = reader.id_at(place)
-            if id_ is None:
-                raise RefusedError(404, f"there is no document at the place {place}")
-            return {"generation": state.generation, "documents": stored_documents(reader, [id_])}
+    def work(collection: Collection) -> dict[str, Any]:
+        now = collection.standing()
+        (id_,) = collection.ids_at(np.array([place]))
+        if id_ is None:
+            raise RefusedError(404, f"there is no document at the place {place}")
+        return {"generation": now.generation, "documents": stored_documents(collection, [id_])}
 
     return await _read(service, work)
 
@@ -269,9 +271,9 @@ async def readyz(service: Served) -> Response:
 async def metrics(service: Served) -> Response:
     """Counts for Prometheus, of all workers together."""
 
-    def work(reader: Reader) -> tuple[int, int]:
-        with reader.one_generation() as state:
-            return state.n_documents, state.generation
+    def work(collection: Collection) -> tuple[int, int]:
+        now = collection.standing()
+        return now.n_documents, now.generation
 
     documents: int | None = None
     generation: int | None = None
@@ -280,5 +282,5 @@ async def metrics(service: Served) -> Response:
     return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)
 
 
-async def _read(service: Service, work: Callable[[Reader], dict[str, Any]]) -> Response:
+async def _read(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:
     return as_json(await service.reads.run(work))

@@ -5,20 +5,24 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+from collections.abc import Callable
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from boltzhash.cli.hashing import OK, say
+from boltzhash.collection.locations import parse_location
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings
 
-_FAILED = 5  # the command line's code for files that cannot be read
 
+def run(
+    settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], object]
+) -> bool:
+    """Serve until a signal ends it; what was accepted by then is finished.
 
-def run(settings: Settings, host: str, port: int, workers: int) -> int:
-    """Serve until a signal ends it; what was accepted by then is finished."""
+    ``announce`` is told the address. False if the service could not start.
+    """
     settings.to_environment()
     config = uvicorn.Config(
         create_app(settings) if workers == 1 else "boltzhash.server.app:app_of_worker",
@@ -38,17 +42,18 @@ def run(settings: Settings, host: str, port: int, workers: int) -> int:
     )
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{listening.getsockname()[1]}/ serves {settings.collection} (Ctrl-C ends)")
+    served = parse_location(settings.collection).shown()
+    announce(f"http://{shown}:{listening.getsockname()[1]}/ serves {served} (Ctrl-C ends)")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with listening:
         if workers > 1:
             Multiprocess(config, sockets=[listening]).run()
-            return OK
+            return True
         # uvicorn ends by raising the signal that ended it once more; we have to tidy up first.
         signal.signal(signal.SIGTERM, lambda *_: None)
         server = uvicorn.Server(config)
         server.run(sockets=[listening])
-        return OK if server.started else _FAILED
+        return server.started
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from boltzhash.collection import Collection
 from boltzhash.server.bits import KnownBits
 from boltzhash.server.duplicates import DuplicateGroups
-from boltzhash.server.lanes import Lane
+from boltzhash.server.lanes import ReadLane, WriteLane
 from boltzhash.server.map_view import MapView
 from boltzhash.server.metrics import Metrics
-from boltzhash.server.reader import Reader
 from boltzhash.server.settings import (
     READ_SECONDS,
     SLOW_READ_SECONDS,
@@ -30,17 +30,17 @@ class FieldCounts:
         self._last: dict[str, Any] | None = None
         self._counted_at = 0.0
 
-    def view(self, reader: Reader) -> dict[str, Any]:
-        with reader.one_generation() as state:
-            last, age = self._last, time.monotonic() - self._counted_at
-            if last is None or (last["generation"] != state.generation and age > _FIELDS_SECONDS):
-                counted = {
-                    field: [{"value": value, "count": n} for value, n in values]
-                    for field, values in reader.field_values(_VALUES).items()
-                }
-                last = self._last = {"generation": state.generation, "fields": counted}
-                self._counted_at = time.monotonic()
-            return last
+    def view(self, collection: Collection) -> dict[str, Any]:
+        now = collection.standing()
+        last, age = self._last, time.monotonic() - self._counted_at
+        if last is None or (last["generation"] != now.generation and age > _FIELDS_SECONDS):
+            counted = {
+                field: [{"value": value, "count": n} for value, n in values]
+                for field, values in collection.field_values(_VALUES).items()
+            }
+            last = self._last = {"generation": now.generation, "fields": counted}
+            self._counted_at = time.monotonic()
+        return last
 
 
 class Service:
@@ -48,15 +48,15 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        folder = settings.collection
-        self.reads = Lane(folder, _READERS, READ_SECONDS)
-        self.slow_reads = Lane(folder, 1, SLOW_READ_SECONDS)
-        self.writes = Lane(folder, 1, WRITE_WAIT, cut_off=False)
+        location = settings.collection
+        self.reads = ReadLane(location, _READERS, READ_SECONDS)
+        self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS)
+        self.writes = WriteLane(location, 1, WRITE_WAIT)
         self.metrics = Metrics()
         self.bits = KnownBits()
         self.duplicates = DuplicateGroups()
         self.fields = FieldCounts()
-        self.map = MapView(folder)
+        self.map = MapView()
 
     def close(self) -> None:
         for lane in (self.reads, self.slow_reads, self.writes):

@@ -6,11 +6,10 @@ import ipaddress
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from urllib.parse import urlsplit
 
 KEY_VARIABLE = "BOLTZHASH_API_KEY"
-SETTINGS_VARIABLE = "BOLTZHASH_SERVICE"  # how worker processes get theirs; holds no secret
+SETTINGS_VARIABLE = "BOLTZHASH_SERVICE"  # how worker processes get theirs
 
 MAX_BODY = 1 << 20  # bytes
 MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
@@ -47,7 +46,7 @@ class Settings:
     elsewhere could else give its own name our address, and so read what is local.
     """
 
-    collection: Path
+    collection: str  # where it is: a folder, or the URL of an engine
     origins: tuple[str, ...] = ()
     check_host: bool = True
     api_key: str | None = field(default=None, repr=False)
@@ -60,7 +59,7 @@ class Settings:
 
     def to_environment(self) -> None:
         """Leave everything but the key, which is there already, to worker processes."""
-        plain = asdict(self) | {"collection": str(self.collection)}
+        plain = asdict(self)
         del plain["api_key"]
         os.environ[SETTINGS_VARIABLE] = json.dumps(plain)
 
@@ -68,7 +67,7 @@ class Settings:
     def from_environment(cls) -> Settings:
         plain = json.loads(os.environ[SETTINGS_VARIABLE])
         return cls(
-            Path(plain["collection"]),
+            plain["collection"],
             tuple(plain["origins"]),
             plain["check_host"],
             os.environ.get(KEY_VARIABLE),

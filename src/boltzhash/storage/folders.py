@@ -179,20 +179,28 @@ def read_config(folder: Path, expected_format: str, newest: int) -> dict[str, An
         raise ModelError(f"{folder} is not a {expected_format} folder: {CONFIG} is missing")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-        found, version = config["format"], config["format_version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise ModelError(f"{path} is damaged or not ours: {error!r}") from error
+    return check_config(config, expected_format, newest, str(folder))
+
+
+def check_config(config: Any, expected_format: str, newest: int, shown: str) -> dict[str, Any]:
+    """What a config.json says, its format and version checked; ``shown`` is where it is."""
+    try:
+        found, version = config["format"], config["format_version"]
+    except (KeyError, TypeError) as error:
+        raise ModelError(f"{shown}/{CONFIG} is damaged or not ours: {error!r}") from error
     if found != expected_format:
-        raise ModelError(f"{folder} holds a {found!r}; expected a {expected_format!r}")
+        raise ModelError(f"{shown} holds a {found!r}; expected a {expected_format!r}")
     if type(version) is not int or version < 1:
-        raise ModelError(f"{path} is damaged: {version!r} is no format version")
+        raise ModelError(f"{shown}/{CONFIG} is damaged: {version!r} is not a format version")
     if version > newest:
         raise ModelError(
-            f"{folder} has format version {version}; this boltzhash reads up to {newest}. "
+            f"{shown} has format version {version}; this boltzhash reads up to {newest}. "
             "Update boltzhash"
         )
     if not isinstance(config.get("sha256", {}), dict):
-        raise ModelError(f"{path} is damaged: sha256 must be an object")
+        raise ModelError(f"{shown}/{CONFIG} is damaged: sha256 must be an object")
     return cast(dict[str, Any], config)
 
 

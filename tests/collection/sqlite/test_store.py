@@ -21,7 +21,8 @@ import pytest
 from scipy import sparse
 
 from boltzhash import LSH, NASH, Hasher
-from boltzhash.collection import Collection, verbs
+from boltzhash.collection import Collection
+from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import rehashing, snapshot
 from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database
@@ -51,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 def filled(path: Path, long_hasher: LSH) -> Path:
     with Collection.create(path, long_hasher) as collection:
         collection.add(documents(100))
-        collection._snapshot.write()
+        collection._store._snapshot.write()
     return path
 
 
@@ -205,7 +206,7 @@ def test_format_0_is_brought_up_to_date(tmp_path: Path, path: Path, long_hasher:
             old.check()
     with Collection.open(tmp_path / "old") as old:
         old.add(documents(1, start=49))  # the place of the deleted one is not given out again
-        (place,) = old._connection.execute("SELECT max(place) FROM documents").fetchone()
+        (place,) = old._store._connection.execute("SELECT max(place) FROM documents").fetchone()
         assert place == 51
 
 
@@ -291,7 +292,7 @@ def test_codes_of_a_later_database_are_not_taken_for_those_of_an_older_one(
         collection.backup(tmp_path / "backup")
         for _ in range(5):
             collection.upsert([{"id": 1, "text": "bread butter"}])
-        collection._snapshot.write()
+        collection._store._snapshot.write()
     shutil.copy(tmp_path / "backup" / DATABASE, filled / DATABASE)
     with Collection.open(filled) as collection:
         for i in range(8):
@@ -446,20 +447,20 @@ def chmod_all(path: Path, of_folders: int, of_files: int) -> None:
 
 def test_a_second_writer_waits_and_then_says_so(filled: Path) -> None:
     with Collection.open(filled) as one, Collection.open(filled, wait=0.2) as other:
-        one._connection.execute("BEGIN IMMEDIATE")
+        one._store._connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(
             CollectionBusyError, match=r"another process has been writing for 0.2 s"
         ):
             other.add(documents(1, start=500))
         assert other.search("moon orbit", 1).ids == [1]  # reading goes on
-        one._connection.execute("ROLLBACK")
+        one._store._connection.execute("ROLLBACK")
         other.add(documents(1, start=500))
 
 
 def test_a_second_writer_gets_its_turn(filled: Path) -> None:
     with Collection.open(filled) as one, Collection.open(filled, wait=30) as other:
-        one._connection.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.3, lambda: one._connection.execute("ROLLBACK"))
+        one._store._connection.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.3, lambda: one._store._connection.execute("ROLLBACK"))
         timer.start()
         assert other.add(documents(1, start=500)) == 1
         timer.join()
@@ -507,7 +508,7 @@ def test_readers_follow_changes_too_many_to_log(path: Path, hasher: LSH) -> None
         assert len(reader.within("moon orbit", 0, where={"parity": 1})) == 2000
         assert (path / CODES_FILE).exists()
         writer.delete(range(11_000))
-        assert writer._database.state().n_changes == 0  # too many: the log starts anew
+        assert writer._store._database.state().n_changes == 0  # too many: the log starts anew
         assert answers(reader) == answers(writer)
         writer.upsert([{"id": 11_500, "text": "star planet"}])
         assert answers(reader) == answers(writer)
@@ -720,7 +721,7 @@ def test_a_backup_is_a_collection(filled: Path, tmp_path: Path, hasher: LSH) -> 
         backup.check()
         backup.add([{"id": 4, "text": "star"}])
         assert backup.search("star planet", 100).ids[-1] != 4
-        (place,) = backup._connection.execute("SELECT max(place) FROM documents").fetchone()
+        (place,) = backup._store._connection.execute("SELECT max(place) FROM documents").fetchone()
         assert place == 101
 
 

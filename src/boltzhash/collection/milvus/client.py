@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from boltzhash.codes import Codes
-from boltzhash.collection.addresses import Address
+from boltzhash.collection.locations import Location
 from boltzhash.errors import CollectionError, needs_extra
 
 MOST_HITS = 16_384  # what Milvus gives at most in one answer
@@ -25,7 +25,7 @@ _INSERT_BYTES = 8 << 20  # in one message
 _WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": 0}
 
 
-class Hit(NamedTuple):
+class Near(NamedTuple):
     """One row of a search, in the order in which answers are sorted."""
 
     distance: int
@@ -36,16 +36,16 @@ class Hit(NamedTuple):
 class Milvus:
     """A connection; ``shown`` names the collection in messages."""
 
-    def __init__(self, address: Address, shown: str) -> None:
+    def __init__(self, location: Location, shown: str) -> None:
         try:
             self._pymilvus: Any = importlib.import_module("pymilvus")
         except ImportError:
             raise needs_extra("a collection in Milvus", "pymilvus", "milvus") from None
-        self._address = address
+        self._location = location
         self.shown = shown
-        self.is_lite = not urlsplit(address.url).hostname
+        self.is_lite = not urlsplit(location.url).hostname
         with self.plain_errors():
-            self._client = self._pymilvus.MilvusClient(**_arguments(address))
+            self._client = self._pymilvus.MilvusClient(**_arguments(location))
 
     def close(self) -> None:
         self._client.close()
@@ -56,7 +56,7 @@ class Milvus:
         try:
             yield
         except self._pymilvus.MilvusException as error:
-            told = self._address.without_secrets(str(error)).strip()
+            told = self._location.without_secrets(str(error)).strip()
             unreachable = isinstance(error, self._pymilvus.MilvusUnavailableException)
             kind = ConnectionError if unreachable else CollectionError
             raise kind(f"{self.shown}: {told}") from None
@@ -171,7 +171,7 @@ class Milvus:
         *,
         radius: int | None = None,
         n_probe: int,
-    ) -> list[Hit]:
+    ) -> list[Near]:
         """The nearest in any order among ties; with ``radius`` only those at most that far."""
         parameters = {"nprobe": n_probe}
         if radius is not None:
@@ -187,12 +187,12 @@ class Milvus:
                 output_fields=["place"],
                 consistency_level=STRONG,
             )
-        return [Hit(int(hit["distance"]), hit["entity"]["place"], hit["id"]) for hit in hits]
+        return [Near(int(hit["distance"]), hit["entity"]["place"], hit["id"]) for hit in hits]
 
 
-def _arguments(address: Address) -> dict[str, Any]:
+def _arguments(location: Location) -> dict[str, Any]:
     """How pymilvus names what the URL says; a token may come from MILVUS_TOKEN."""
-    parts = urlsplit(address.url)
+    parts = urlsplit(location.url)
     if not parts.hostname:
         if not parts.path.endswith(".db"):
             raise ValueError("url: milvus-lite wants milvus:///path/to/file.db")

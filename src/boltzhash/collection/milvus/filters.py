@@ -8,10 +8,13 @@ sort as the values do. Nothing that a user gives reaches an expression in any ot
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from boltzhash.collection.filters import Compared, Condition, OneOf
+from boltzhash.collection.store import FieldValue
+from boltzhash.corpus.documents import Scalar, is_scalar
 
 _NOTHING = "row < 0"  # no row has such a number
 
@@ -40,6 +43,30 @@ def expression_of(conditions: list[Condition]) -> list[str]:
         _one_of(condition) if isinstance(condition, OneOf) else _compared(condition)
         for condition in conditions
     ]
+
+
+def commonest_values(
+    documents: Iterable[Mapping[str, Any]], most: int
+) -> dict[str, list[FieldValue]]:
+    """The commonest values of each field in the metadata of documents, at most so many.
+
+    >>> commonest_values([{"lang": "de"}, {"lang": "en"}, {"lang": "en", "tags": []}], most=1)
+    {'lang': [FieldValue(value='en', n_documents=2)]}
+    """
+    counts: dict[str, Counter[str]] = {}
+    shown: dict[str, Scalar] = {}  # by what sorts them: 1 and 1.0 are one value, 1 and true are two
+    for metadata in documents:
+        for field, value in metadata.items():
+            if is_scalar(value):
+                counts.setdefault(field, Counter())[_sortable(value)] += 1
+                shown.setdefault(_sortable(value), value)
+    return {
+        field: [
+            FieldValue(shown[value], n)
+            for value, n in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+        ]
+        for field, counted in sorted(counts.items())
+    }
 
 
 def _one_of(condition: OneOf) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from boltzhash.collection.milvus.generations import Generations
 from boltzhash.collection.milvus.rows import DOCUMENT, coded_anew
 from boltzhash.collection.milvus.state import NextTable
+from boltzhash.collection.models import Coder
 from boltzhash.collection.store import rehash_taken_over
 from boltzhash.errors import CollectionError
-from boltzhash.hashers import Hasher
 
 _AT_ONCE = 4_096  # rows that a step copies, or a little more
 _COPIED = [*DOCUMENT, "born", "key", "fields"]
@@ -18,11 +18,12 @@ _COPIED = [*DOCUMENT, "born", "key", "fields"]
 class Rehash:
     """One rehash; ``name`` is that of the collection."""
 
-    def __init__(self, generations: Generations, name: str, hasher: Hasher) -> None:
+    def __init__(self, generations: Generations, name: str, coder: Coder) -> None:
         self._generations = generations
         self._milvus = generations.milvus
         self._name = name
-        self._hasher = hasher
+        self._coder = coder
+        self._hasher = coder.hasher
 
     def run(self, batch: int, on_batch: Callable[[int, int], object] | None) -> None:
         """Copy all rows, generation by generation, and go over."""
@@ -39,13 +40,13 @@ class Rehash:
 
     def _start(self) -> bool:
         """Make the new table and note it; False where the codes are this model's already."""
-        generations, fingerprint = self._generations, self._hasher.fingerprint()
+        generations, fingerprint = self._generations, self._coder.model
         state = generations.state
         if state.model == fingerprint:
             return False
         if state.next is not None and state.next.model == fingerprint:
             return True
-        generations.states.save_model(self._hasher)
+        generations.states.save_model(self._coder)
         table = f"{self._name}_documents_{generations.after.generation}"
         self._milvus.drop_table(table)  # of one that died before it was noted
         self._milvus.make_documents_table(table, self._hasher.n_bits)
@@ -111,6 +112,6 @@ class Rehash:
 
     def _under_way(self) -> NextTable:
         following = self._generations.state.next
-        if following is None or following.model != self._hasher.fingerprint():
+        if following is None or following.model != self._coder.model:
             raise rehash_taken_over(self._milvus.shown)
         return following

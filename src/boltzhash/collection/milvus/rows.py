@@ -6,14 +6,15 @@ import hashlib
 import json
 from typing import Any
 
-from boltzhash.collection.documents import Id
 from boltzhash.collection.milvus.client import LONGEST_TEXT
 from boltzhash.collection.milvus.filters import fields_of
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Coded, hashed
+from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import Coded, coded_texts
 from boltzhash.hashers import Hasher
 
 DOCUMENT = ["row", "place", "id", "text", "metadata"]  # what a document is made from
+CODED = [*DOCUMENT, "code", "known"]
 
 
 def row_of(place: int, coded: Coded) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def row_of(place: int, coded: Coded) -> dict[str, Any]:
     row: dict[str, Any] = {
         "place": place,
         "key": key_of(document.id),
-        "known": bool(coded.known),
+        "known": coded.known,
         "id": json.dumps(document.id, ensure_ascii=False),
         "text": document.text,
         "metadata": json.dumps(metadata, ensure_ascii=False, separators=(",", ":")),
@@ -41,15 +42,16 @@ def row_of(place: int, coded: Coded) -> dict[str, Any]:
 
 
 def coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    codes, known = hashed(hasher, (row["text"] for row in rows))
-    return [
-        {**row, "code": code.tobytes(), "known": bool(is_known)}
-        for row, code, is_known in zip(rows, codes, known, strict=True)
-    ]
+    coded = coded_texts(hasher, (row["text"] for row in rows))
+    return [{**row, **text._asdict()} for row, text in zip(rows, coded, strict=True)]
 
 
 def document_of(row: dict[str, Any]) -> Document:
     return Document(json.loads(row["id"]), row["text"], json.loads(row["metadata"]))
+
+
+def coded_of(row: dict[str, Any]) -> Coded:
+    return Coded(document_of(row), bytes(row["code"][0]), bool(row["known"]))
 
 
 def key_of(id_: Id) -> int:

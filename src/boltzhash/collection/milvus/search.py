@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boltzhash.codes import Codes
-from boltzhash.collection.milvus.client import MOST_HITS, Hit, Milvus
+from boltzhash.collection.milvus.client import MOST_HITS, Milvus, Near
 
 
 class Searcher:
@@ -31,11 +31,11 @@ class Searcher:
         self._n_probe = n_probe
         self._most = most_hits
 
-    def nearest(self, k: int) -> list[Hit]:
+    def nearest(self, k: int) -> list[Near]:
         """What Milvus says, in our order; among ties at the cut it chooses."""
         return sorted(self._search(min(k, self._most)))
 
-    def top_k(self, k: int) -> list[Hit]:
+    def top_k(self, k: int) -> list[Near]:
         if k > self._most:
             return sorted(self._everything(0, self._last_place))[:k]
         limit = min(self._most, k + 64)
@@ -47,21 +47,21 @@ class Searcher:
         ties = self._first_ties(last, 0, self._last_place, k - len(nearer))
         return [*nearer, *sorted(ties)][:k]
 
-    def within(self, radius: int) -> list[Hit]:
+    def within(self, radius: int) -> list[Near]:
         return sorted(self._within(radius, 0, self._last_place))
 
-    def any_within(self, radius: int) -> list[Hit]:
+    def any_within(self, radius: int) -> list[Near]:
         """One, where there is one."""
         return self._search(1, radius=radius)
 
-    def _within(self, radius: int, low: int, high: int) -> list[Hit]:
+    def _within(self, radius: int, low: int, high: int) -> list[Near]:
         hits = self._search(self._most, (low, high), radius)
         if self._is_whole(hits, low, high):
             return hits
         middle = (low + high) // 2
         return self._within(radius, low, middle) + self._within(radius, middle, high)
 
-    def _first_ties(self, distance: int, low: int, high: int, n: int) -> list[Hit]:
+    def _first_ties(self, distance: int, low: int, high: int, n: int) -> list[Near]:
         """The first n of those at exactly this distance, and perhaps more."""
         hits = self._search(self._most, (low, high), distance)
         if self._is_whole(hits, low, high):
@@ -72,19 +72,19 @@ class Searcher:
             ties += self._first_ties(distance, middle, high, n - len(ties))
         return ties
 
-    def _everything(self, low: int, high: int) -> list[Hit]:
+    def _everything(self, low: int, high: int) -> list[Near]:
         hits = self._search(self._most, (low, high))
         if self._is_whole(hits, low, high):
             return hits
         middle = (low + high) // 2
         return self._everything(low, middle) + self._everything(middle, high)
 
-    def _is_whole(self, hits: list[Hit], low: int, high: int) -> bool:
+    def _is_whole(self, hits: list[Near], low: int, high: int) -> bool:
         return len(hits) < self._most or high - low <= self._most
 
     def _search(
         self, limit: int, places: tuple[int, int] | None = None, radius: int | None = None
-    ) -> list[Hit]:
+    ) -> list[Near]:
         terms = self._expressions
         if places is not None and places != (0, self._last_place):
             terms = [f"place > {places[0]}", f"place <= {places[1]}", *terms]

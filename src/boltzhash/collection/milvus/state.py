@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from boltzhash.collection.milvus.client import Milvus
+from boltzhash.collection.models import Coder
 from boltzhash.collection.store import FORMAT_VERSION, Standing, check_format_version
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 
+BESIDE = "beside/"  # tells files beside the documents from those of models
 _PART = 45_000  # bytes of a model's file in one row, before base64
 
 
@@ -43,6 +45,7 @@ class MilvusState(NamedTuple):
     dead: list[int]  # rows that are there but no longer count
     disturbed: int  # the last generation that took rows away: older readers may miss some
     next: NextTable | None = None
+    unfinished: dict[str, Any] | None = None
     approximate: dict[str, Any] | None = None
     format_version: int = FORMAT_VERSION
 
@@ -54,6 +57,7 @@ class MilvusState(NamedTuple):
             self.model,
             self.n_bits,
             following,
+            self.unfinished,
             self.approximate,
         )
 
@@ -81,10 +85,10 @@ class StateTable:
         self._milvus.make_ready(self._table)
         return bool(self._milvus.query(self._table, "number >= 0", ["number"]))
 
-    def create(self, first: MilvusState, hasher: Hasher) -> None:
+    def create(self, first: MilvusState, coder: Coder) -> None:
         self._milvus.drop_table(self._table)  # of a client that died while it made one
         self._milvus.make_state_table(self._table)
-        self.save_model(hasher)
+        self.save_model(coder)
         self.append(first)
 
     def newest(self) -> MilvusState:
@@ -96,6 +100,7 @@ class StateTable:
         contents = json.loads(newest["contents"])
         check_format_version(contents["format_version"], self._milvus.shown)
         following = contents.pop("next")
+        contents["format_version"] = FORMAT_VERSION  # what an older one lacks has a default
         self.last = MilvusState(**contents, next=NextTable(*following) if following else None)
         return self.last
 
@@ -113,47 +118,53 @@ class StateTable:
             [{"number": number, "contents": text, "code": b"\0"} for number, text in rows],
         )
 
-    # Models
+    # Files: models by their fingerprints, and what is kept beside the documents by its name
 
-    def save_model(self, hasher: Hasher) -> None:
-        self._remove_model(hasher.fingerprint())  # parts of one that died while it saved the same
-        lowest = min((int(row["number"]) for row in self._model_rows()), default=0)
+    def save_model(self, coder: Coder) -> None:
+        self.save_files(coder.model, model_to_files(coder.hasher))
+
+    def load_model(self, fingerprint: str) -> Hasher:
+        files = self.load_files(fingerprint)
+        return model_from_files(files, fingerprint, self._milvus.shown)
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        self._remove_files(
+            lambda other: other == name
+        )  # or parts of one that died while it saved it
+        lowest = min((int(row["number"]) for row in self._file_rows()), default=0)
         parts = [
             json.dumps(
                 {
-                    "model": hasher.fingerprint(),
+                    "model": name,
                     "file": file.name,
                     "sha256": file.sha256,
                     "part": start // _PART,
                     "data": base64.b64encode(file.contents[start : start + _PART]).decode(),
                 }
             )
-            for file in model_to_files(hasher)
+            for file in files
             for start in range(0, len(file.contents), _PART)
         ]
         self._insert([(lowest - 1 - i, part) for i, part in enumerate(parts)])
 
-    def load_model(self, fingerprint: str) -> Hasher:
-        parts = [json.loads(row["contents"]) for row in self._model_rows()]
+    def load_files(self, name: str) -> list[ModelFile]:
+        parts = [json.loads(row["contents"]) for row in self._file_rows()]
         files: dict[str, ModelFile] = {}
         for part in sorted(parts, key=lambda part: int(part["part"])):
-            if part["model"] == fingerprint:
+            if part["model"] == name:
                 before = files.get(part["file"], ModelFile(part["file"], part["sha256"], b""))
                 data = base64.b64decode(part["data"])
                 files[part["file"]] = before._replace(contents=before.contents + data)
-        return model_from_files(files.values(), fingerprint, self._milvus.shown)
+        return [files[file] for file in sorted(files)]
 
     def remove_models_but(self, fingerprints: list[str]) -> None:
-        self._remove_models(lambda model: model not in fingerprints)
+        self._remove_files(lambda name: name not in fingerprints and not name.startswith(BESIDE))
 
-    def _remove_model(self, fingerprint: str) -> None:
-        self._remove_models(lambda model: model == fingerprint)
-
-    def _remove_models(self, is_gone: Callable[[str], bool]) -> None:
-        rows = self._model_rows()
+    def _remove_files(self, is_gone: Callable[[str], bool]) -> None:
+        rows = self._file_rows()
         gone = [int(r["number"]) for r in rows if is_gone(json.loads(r["contents"])["model"])]
         if gone:
             self._milvus.delete(self._table, f"number in {gone}")
 
-    def _model_rows(self) -> list[dict[str, Any]]:
+    def _file_rows(self) -> list[dict[str, Any]]:
         return self._milvus.query(self._table, "number < 0", ["number", "contents"])

@@ -5,35 +5,52 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection.addresses import Address
-from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.milvus.client import AT_ONCE, MOST_HITS, MOST_LISTS, STRONG, Hit, Milvus
-from boltzhash.collection.milvus.filters import expression_of
+from boltzhash.collection.keeping import check_coded, copy_to_folder
+from boltzhash.collection.locations import Location
+from boltzhash.collection.milvus.client import AT_ONCE, MOST_HITS, MOST_LISTS, STRONG, Milvus, Near
+from boltzhash.collection.milvus.filters import commonest_values, expression_of
 from boltzhash.collection.milvus.generations import Generations
 from boltzhash.collection.milvus.rehash import Rehash
-from boltzhash.collection.milvus.rows import DOCUMENT, document_of, key_of, row_of
+from boltzhash.collection.milvus.rows import (
+    CODED,
+    DOCUMENT,
+    coded_of,
+    document_of,
+    key_of,
+    row_of,
+)
 from boltzhash.collection.milvus.search import Searcher
-from boltzhash.collection.milvus.state import MilvusState, StateTable
-from boltzhash.collection.sqlite.codes_file import Rows
+from boltzhash.collection.milvus.state import BESIDE, MilvusState, StateTable
+from boltzhash.collection.models import Coder
 from boltzhash.collection.store import (
-    Found,
+    FORMAT_VERSION,
+    Counts,
+    FieldValue,
+    OnBatch,
+    Places,
+    Rows,
     Standing,
     T,
+    exists_already,
     last_of_each,
     no_such_collection,
     refuse_taken,
 )
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id, Scalar, is_scalar
 from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.search.hits import Hit
 
 _PAGE = 500  # documents fetched at a time
 _CODES_PAGE = 10_000
@@ -41,33 +58,36 @@ _DELETES_AT_ONCE = 2_500  # rows that one state can name as dead
 
 
 class MilvusStore:
-    """One client. ``hasher`` is given where the collection is to be made."""
+    """One client. ``coder`` is given if the collection is to be made.
 
-    def __init__(self, address: Address, name: str, hasher: Hasher | None) -> None:
-        self.shown = f"{address.shown()}, collection {name}"
-        self._name = name
-        self._milvus = Milvus(address, self.shown)
-        self._states = StateTable(self._milvus, f"{name}_state")
+    Milvus has no locks, so there is nothing to ``wait`` for: a second writer is refused at once.
+    """
+
+    format_version = FORMAT_VERSION
+
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
+        self.shown = location.shown()
+        self._name = location.name
+        self._milvus = Milvus(location, self.shown)
+        self._states = StateTable(self._milvus, f"{location.name}_state")
         self._generations = Generations(self._milvus, self._states)
         try:
-            if hasher is not None:
-                self._create(hasher)
+            if coder is not None:
+                self._create(coder)
             elif not self._states.exists():
                 raise no_such_collection(self.shown)
         except BaseException:
             self._milvus.close()
             raise
 
-    def _create(self, hasher: Hasher) -> None:
+    def _create(self, coder: Coder) -> None:
         if self._states.exists():
-            raise FileExistsError(
-                f"{self.shown} is there already: connect without create, or drop it first"
-            )
+            raise exists_already(self.shown)
         table = f"{self._name}_documents_0"
         self._milvus.drop_table(table)  # of a client that died while it made one
-        self._milvus.make_documents_table(table, hasher.n_bits)
-        first = MilvusState(0, 0, 0, hasher.fingerprint(), hasher.n_bits, table, [], 0)
-        self._states.create(first, hasher)
+        self._milvus.make_documents_table(table, coder.hasher.n_bits)
+        first = MilvusState(0, 0, 0, coder.model, coder.hasher.n_bits, table, [], 0)
+        self._states.create(first, coder)
 
     def close(self) -> None:
         self._milvus.close()
@@ -78,8 +98,9 @@ class MilvusStore:
     def read(self, answer: Callable[[Standing], T]) -> T:
         return self._generations.read(answer)
 
-    def write(self, change: Callable[[Standing], T]) -> T:
-        return self._generations.write(change)
+    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
+        done = self._generations.write(change)
+        return done, self._state.generation
 
     @property
     def _state(self) -> MilvusState:
@@ -136,23 +157,26 @@ class MilvusStore:
         rows = {json.loads(row["id"]): (int(row["row"]), int(row["place"])) for row in found}
         return {id_: row for id_, row in rows.items() if id_ in wanted}
 
-    # Reading
+    def note_unfinished(self, note: dict[str, Any] | None) -> None:
+        self._generations.after = self._generations.after._replace(unfinished=note)
+
+    # Searching
 
     def top_k(
         self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
-    ) -> list[Found]:
+    ) -> list[Hit]:
         if not approximate:
-            return self._found(self._searcher(code, conditions).top_k(k))
+            return self._hits(self._searcher(code, conditions).top_k(k))
         if k > MOST_HITS:
             raise ValueError(
                 f"approximate search in Milvus finds up to {MOST_HITS}, got k={k}: search exactly"
             )
         about = self._state.approximate
         n_probe = about["n_probe"] if about is not None else MOST_LISTS
-        return self._found(self._searcher(code, conditions, n_probe).nearest(k))
+        return self._hits(self._searcher(code, conditions, n_probe).nearest(k))
 
-    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Found]:
-        return self._found(self._searcher(code, conditions).within(radius))
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
+        return self._hits(self._searcher(code, conditions).within(radius))
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         return bool(self._searcher(code, [], terms=["known == true"]).any_within(radius))
@@ -169,23 +193,58 @@ class MilvusStore:
         last_place = self._state.last_place
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 
-    def _found(self, hits: list[Hit]) -> list[Found]:
-        rows = self._rows_at([hit.row for hit in hits], AT_ONCE)  # they have been seen: no waiting
-        unseen = [hit.row for hit in hits if hit.row not in rows]
+    def _hits(self, near: list[Near]) -> list[Hit]:
+        rows = self._rows_at([one.row for one in near], AT_ONCE)  # they have been seen: no waiting
+        unseen = [one.row for one in near if one.row not in rows]
         rows.update(self._rows_at(unseen, STRONG))
         for row in unseen:
             if row not in rows:  # deleted just now, so that this is asked again; or damage
                 raise CollectionError(f"{self.shown} is damaged: row {row} is missing")
-        return [Found(hit.distance, document_of(rows[hit.row])) for hit in hits]
+        found = ((one.distance, coded_of(rows[one.row])) for one in near)
+        return [
+            Hit(coded.document.id, distance, coded.document, coded.known, coded.code)
+            for distance, coded in found
+        ]
 
     def _rows_at(self, wanted: list[int], consistency: str) -> dict[int, dict[str, Any]]:
         rows: dict[int, dict[str, Any]] = {}
         for start in range(0, len(wanted), _PAGE):
             expression = f"row in {json.dumps(wanted[start : start + _PAGE])}"
             table = self._state.table
-            found = self._milvus.query(table, expression, DOCUMENT, consistency=consistency)
+            found = self._milvus.query(table, expression, CODED, consistency=consistency)
             rows.update({int(row["row"]): row for row in found})
         return rows
+
+    # Reading
+
+    def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
+        if not ids:
+            return {}
+        keys = json.dumps([key_of(id_) for id_ in ids])
+        found = map(coded_of, self._generations.query([f"key in {keys}"], CODED))
+        wanted = set(ids)
+        return {coded.document.id: coded for coded in found if coded.document.id in wanted}
+
+    def documents_at(self, places: Places) -> list[Document]:
+        found = self._at(places, DOCUMENT)
+        if missing := set(places.tolist()) - found.keys():
+            raise CollectionError(
+                f"{self.shown} is damaged: document number {min(missing)} is missing"
+            )
+        return [document_of(found[place]) for place in places.tolist()]
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        found = self._at(places, ["place", "id"])
+        ids = {place: json.loads(row["id"]) for place, row in found.items()}
+        return [ids.get(place) for place in places.tolist()]
+
+    def _at(self, places: Places, fields: list[str]) -> dict[int, dict[str, Any]]:
+        found: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(places), _PAGE):
+            some = json.dumps(places[start : start + _PAGE].tolist())
+            rows = self._generations.query([f"place in {some}"], fields)
+            found.update({int(row["place"]): row for row in rows})
+        return found
 
     def rows(self) -> Rows:
         found = [
@@ -200,16 +259,6 @@ class MilvusStore:
             np.array([known for _, _, known in found], dtype=np.bool_),
         )
 
-    def ids(self) -> dict[int, Id]:
-        pages = self._pages(_CODES_PAGE, ["place", "id"])
-        return {int(row["place"]): json.loads(row["id"]) for rows in pages for row in rows}
-
-    def find(self, id_: Id) -> Document | None:
-        for row in self._generations.query([f"key == {key_of(id_)}"], DOCUMENT):
-            if json.loads(row["id"]) == id_:
-                return document_of(row)
-        return None
-
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion; ends with an error where others take rows away meanwhile."""
         state = self._states.newest()
@@ -222,9 +271,23 @@ class MilvusStore:
                 )
             yield from map(document_of, sorted(rows, key=lambda row: int(row["place"])))
 
-    def documents_here(self) -> Iterator[Document]:
-        for rows in self._pages(_PAGE, DOCUMENT):
-            yield from map(document_of, rows)
+    def coded_here(self) -> Iterator[Coded]:
+        for rows in self._pages(_PAGE, CODED):
+            yield from map(coded_of, rows)
+
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        """Counted here, as Milvus cannot."""
+        metadata = (metadata for _, metadata in self._metadata())
+        return commonest_values(metadata, most)
+
+    def values_of(self, field: str) -> dict[int, Scalar]:
+        found = ((place, metadata.get(field)) for place, metadata in self._metadata())
+        return {place: value for place, value in found if is_scalar(value)}
+
+    def _metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for rows in self._pages(_CODES_PAGE, ["place", "metadata"]):
+            for row in rows:
+                yield int(row["place"]), json.loads(row["metadata"])
 
     def _pages(self, page: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
         """Rows that count, in the order of places."""
@@ -233,16 +296,36 @@ class MilvusStore:
             rows = self._generations.query(terms, fields)
             yield sorted(rows, key=lambda row: int(row["place"]))
 
-    def count(self) -> int:
-        return self._milvus.count(self._state.table, " and ".join(self._state.counts()))
+    # Keeping
+
+    def counts(self) -> Counts:
+        terms = ["known == false", *self._state.counts()]
+        unknown = self._milvus.count(self._state.table, " and ".join(terms))
+        following = self._state.next
+        rehashed = self._milvus.count(following.table, "row >= 0") if following is not None else 0
+        return Counts(unknown, rehashed)
 
     def sizes(self) -> dict[str, int]:
         return {}  # Milvus does not tell
 
-    def rehash(
-        self, hasher: Hasher, batch: int, on_batch: Callable[[int, int], object] | None
-    ) -> None:
-        Rehash(self._generations, self._name, hasher).run(batch, on_batch)
+    def check(self, hasher: Hasher) -> None:
+        check_coded(self, self._state.standing(), hasher)
+
+    def backup(self, target: Path) -> None:
+        copy_to_folder(self, target)
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        self._states.save_files(BESIDE + name, files)
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        return self._states.load_files(BESIDE + name)
+
+    def files_version(self, name: str) -> str | None:
+        digests = [file.sha256 for file in self.load_files(name)]
+        return " ".join(digests) if digests else None
+
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        Rehash(self._generations, self._name, coder).run(batch, on_batch)
 
     # Approximate search
 

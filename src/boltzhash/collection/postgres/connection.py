@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from boltzhash.collection.addresses import Address
+from boltzhash.collection.locations import Location
 from boltzhash.errors import CollectionBusyError, CollectionError, needs_extra
 
 _PLACE_OF_VECTOR = (
@@ -17,23 +17,23 @@ _PLACE_OF_VECTOR = (
 
 
 class PostgresConnection:
-    """Statements find the tables of the schema ``name``; ``shown`` names it in messages."""
+    """Statements find the tables of the schema that the location names."""
 
-    def __init__(self, address: Address, name: str, shown: str, wait: float) -> None:
+    def __init__(self, location: Location, wait: float) -> None:
         try:
             self._psycopg: Any = importlib.import_module("psycopg")
         except ImportError:
             raise needs_extra("a collection in PostgreSQL", "psycopg", "postgres") from None
-        self._address = address
-        self._name = name
-        self.shown = shown
+        self._location = location
+        self._name = location.name
+        self.shown = location.shown()
         self._wait = wait
         self.psycopg = self.connected()
 
     def connected(self) -> Any:
         """A new connection of psycopg."""
         with self.plain_errors():
-            connection = self._psycopg.connect(self._address.url, autocommit=True)
+            connection = self._psycopg.connect(self._location.url, autocommit=True)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -91,7 +91,7 @@ class PostgresConnection:
         except errors.LockNotAvailable:
             raise CollectionBusyError(
                 f"{self.shown}: another client has been writing for {self._wait:g} s; nothing was "
-                "changed here. Try again, or connect with a longer wait"
+                "changed here. Try again, or open the collection with a longer wait"
             ) from None
         except errors.InsufficientPrivilege as error:
             raise PermissionError(f"{self.shown}: {self._told(error)}") from None
@@ -101,4 +101,4 @@ class PostgresConnection:
             raise CollectionError(f"{self.shown}: {self._told(error)}") from None
 
     def _told(self, error: Exception) -> str:
-        return self._address.without_secrets(str(error)).strip()
+        return self._location.without_secrets(str(error)).strip()

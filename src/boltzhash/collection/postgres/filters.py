@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from boltzhash.collection.documents import Scalar, is_scalar
 from boltzhash.collection.filters import Compared, Condition, OneOf
+from boltzhash.corpus.documents import Scalar, is_scalar
 
 
 class Clause(NamedTuple):
@@ -51,6 +51,12 @@ def _seen(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # exactly: decimal digits of large floats are rounded
     return value if is_scalar(value) else []
+
+
+def original_value(value: str) -> Any:
+    """A scalar of :func:`fields_json`, as it was given but for 2020.0, which is 2020."""
+    scalar = json.loads(value)
+    return original_text(scalar) if isinstance(scalar, str) else scalar
 
 
 def clause_of(conditions: list[Condition], column: str) -> Clause:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import bits_of
-from boltzhash.collection.store import Standing, rehash_taken_over
-from boltzhash.encoding.coding import hashed
+from boltzhash.collection.store import OnBatch, Standing, rehash_taken_over
+from boltzhash.encoding.coding import coded_texts
 from boltzhash.hashers import Hasher
 
 
@@ -21,9 +22,7 @@ class Step(NamedTuple):
     last: int | None
 
 
-def rehash_all(
-    step: Callable[[int], Step], n_done: int, on_batch: Callable[[int, int], object] | None
-) -> None:
+def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | None) -> None:
     """``step(last)`` hashes what comes behind that place, until the new codes are in use."""
     last: int | None = 0
     while last is not None:
@@ -34,10 +33,10 @@ def rehash_all(
 
 
 def rehash_step(
-    connection: PostgresConnection, hasher: Hasher, standing: Standing, *, last: int, batch: int
+    connection: PostgresConnection, coder: Coder, standing: Standing, *, last: int, batch: int
 ) -> Step:
     """Inside a transaction: hash some documents that have no new code, or go over."""
-    if standing.next_model != hasher.fingerprint():
+    if standing.next_model != coder.model:
         raise rehash_taken_over(connection.shown)
     rows = connection.run(
         "SELECT documents.place, text FROM documents LEFT JOIN next_codes USING (place) WHERE "
@@ -45,27 +44,29 @@ def rehash_step(
         [last, batch],
     ).fetchall()
     if not rows and last == 0:
-        _exchange(connection, hasher)
+        _exchange(connection, coder)
         return Step(0, standing.n_documents, None)
     if rows:
-        _write_codes(connection, hasher, rows)
+        _write_codes(connection, coder.hasher, rows)
     # Behind the last come those that changed meanwhile.
     return Step(len(rows), standing.n_documents, rows[-1][0] if rows else 0)
 
 
 def _write_codes(connection: PostgresConnection, hasher: Hasher, rows: Any) -> None:
-    codes, known = hashed(hasher, (original_text(text) for _, text in rows))
-    new: Any = zip(rows, codes, known, strict=True)
+    coded = coded_texts(hasher, (original_text(text) for _, text in rows))
     connection.copy_rows(
         "next_codes (place, code, known)",
-        ((place, bits_of(code.tobytes()), bool(yes)) for (place, _), code, yes in new),
+        (
+            (place, bits_of(text.code), text.known)
+            for (place, _), text in zip(rows, coded, strict=True)
+        ),
     )
 
 
-def _exchange(connection: PostgresConnection, hasher: Hasher) -> None:
+def _exchange(connection: PostgresConnection, coder: Coder) -> None:
     connection.run("DROP TABLE codes")
     connection.run("ALTER TABLE next_codes RENAME TO codes")
     connection.run(
         "UPDATE state SET model = %s, n_bits = %s, next_model = NULL, approximate = NULL",
-        [hasher.fingerprint(), hasher.n_bits],
+        [coder.model, coder.hasher.n_bits],
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from boltzhash.collection.documents import Id
 from boltzhash.collection.postgres.filters import fields_json, original_text, storable_text
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import Coded
 
 DOCUMENT = "documents.number, documents.name, documents.text, documents.metadata::text"
+CODED = f"{DOCUMENT}, codes.code::text, codes.known"
 LONGEST_NAME = 2000  # bytes of an id that a unique index can hold
 
 
@@ -36,9 +38,24 @@ def document_of(number: int | None, name: str | None, text: str, metadata: str) 
     return Document(id_of(number, name), original_text(text), json.loads(metadata))
 
 
+def coded_of(
+    number: int | None, name: str | None, text: str, metadata: str, bits: str, known: bool
+) -> Coded:
+    return Coded(document_of(number, name, text, metadata), code_of(bits), known)
+
+
 def id_of(number: int | None, name: str | None) -> Id:
     return number if name is None else original_text(name)  # type: ignore[return-value]
 
 
 def bits_of(code: bytes) -> str:
     return f"{int.from_bytes(code):0{8 * len(code)}b}"
+
+
+def code_of(bits: str) -> bytes:
+    """What :func:`bits_of` was given.
+
+    >>> code_of(bits_of(b"\\x00\\xff"))
+    b'\\x00\\xff'
+    """
+    return int(bits, 2).to_bytes(len(bits) // 8)

@@ -5,7 +5,7 @@ documents   what the user gave; ``place`` is the order of insertion and is never
 codes       the code of each document as bit(n), and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
 models      the files of the hashers, with their digests
-state       one row: see ``store.Standing``
+state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` are JSON
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ CREATE TABLE state (
     model text NOT NULL,
     n_bits integer NOT NULL,
     next_model text,
+    unfinished json,
     approximate json
 );
 """
+
+# What the format of a version lacks, beginning with version 1.
+UPGRADES = {1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json"}
 
 
 def codes_table(table: str, n_bits: int) -> str:

@@ -3,55 +3,80 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection.addresses import Address
-from boltzhash.collection.documents import Id
 from boltzhash.collection.filters import Condition
+from boltzhash.collection.keeping import check_coded, copy_to_folder
+from boltzhash.collection.locations import Location
+from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.connection import PostgresConnection
-from boltzhash.collection.postgres.filters import clause_of, storable_text
+from boltzhash.collection.postgres.filters import (
+    clause_of,
+    original_text,
+    original_value,
+    storable_text,
+)
 from boltzhash.collection.postgres.rehash import rehash_all, rehash_step
-from boltzhash.collection.postgres.rows import DOCUMENT, bits_of, document_of, id_of, row_of
-from boltzhash.collection.postgres.schema import TABLES, codes_table
-from boltzhash.collection.sqlite.codes_file import Rows
+from boltzhash.collection.postgres.rows import (
+    CODED,
+    DOCUMENT,
+    bits_of,
+    code_of,
+    coded_of,
+    document_of,
+    id_of,
+    row_of,
+)
+from boltzhash.collection.postgres.schema import TABLES, UPGRADES, codes_table
 from boltzhash.collection.store import (
     FORMAT_VERSION,
-    Found,
+    Counts,
+    FieldValue,
+    OnBatch,
+    Places,
+    Rows,
     Standing,
     T,
     check_format_version,
+    exists_already,
     last_of_each,
     no_such_collection,
     refuse_taken,
 )
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id, Scalar
 from boltzhash.encoding.coding import Coded
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.search.hits import Hit
 
-_STATE = "generation, n_documents, model, n_bits, next_model, approximate"
+_STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
+_BESIDE = "beside/"  # tells files beside the documents from those of models
 _PAGE = 1000  # documents fetched at a time
 _MOST_CANDIDATES = 1000  # pgvector's own limit of hnsw.ef_search
 
 
 class PostgresStore:
-    """One connection. ``hasher`` is given where the collection is to be made."""
+    """One connection. ``coder`` is given if the collection is to be made."""
 
-    def __init__(self, address: Address, name: str, hasher: Hasher | None, wait: float) -> None:
-        self._name = name
-        self.shown = f"{address.shown()}, collection {name}"
-        self._connection = PostgresConnection(address, name, self.shown, wait)
+    format_version = FORMAT_VERSION
+
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
+        self._name = location.name
+        self.shown = location.shown()
+        self._connection = PostgresConnection(location, wait)
         self._run = self._connection.run
         try:
             with self._connection.plain_errors():
-                if hasher is not None:
-                    self._create(hasher)
+                if coder is not None:
+                    self._create(coder)
                 self._check_format()
         except BaseException:
             self._connection.close()
@@ -68,13 +93,13 @@ class PostgresStore:
             self._run("LOCK TABLE codes IN ACCESS SHARE MODE")
             return answer(self._standing())
 
-    def write(self, change: Callable[[Standing], T]) -> T:
+    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
         with self._connection.transaction():
             # The lock on the one row makes writers take turns.
             standing = self._standing(" FOR UPDATE")
             done = change(standing)
             self._run("UPDATE state SET generation = generation + 1")
-            return done
+        return done, standing.generation + 1
 
     def _standing(self, lock: str = "") -> Standing:
         row = self._run(f"SELECT {_STATE} FROM state{lock}").fetchone()
@@ -84,23 +109,22 @@ class PostgresStore:
 
     # Making and opening
 
-    def _create(self, hasher: Hasher) -> None:
+    def _create(self, coder: Coder) -> None:
         (encoding,) = self._run("SHOW server_encoding").fetchone()
         if encoding != "UTF8":
             raise CollectionError(f"{self.shown}: the database must be UTF8, got {encoding}")
         if self._run("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self._name]).fetchone():
-            raise FileExistsError(
-                f"{self.shown} is there already: connect without create, or drop the schema first"
-            )
+            raise exists_already(self.shown)
         with self._connection.transaction():
             self._run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
             self._run(f'CREATE SCHEMA "{self._name}"')
             self._run(TABLES)
-            self._run(codes_table("codes", hasher.n_bits))
-            self._save_model(hasher)
+            self._run(codes_table("codes", coder.hasher.n_bits))
+            self._put_files(coder.model, model_to_files(coder.hasher))
             self._run(
-                "INSERT INTO state VALUES (TRUE, %s, 0, 0, 0, %s, %s)",
-                [FORMAT_VERSION, hasher.fingerprint(), hasher.n_bits],
+                "INSERT INTO state (format_version, generation, n_documents, last_place, model, n_bits) "
+                "VALUES (%s, 0, 0, 0, %s, %s)",
+                [FORMAT_VERSION, coder.model, coder.hasher.n_bits],
             )
         self._connection.connect_anew()  # now with the schema of the extension in the path
 
@@ -109,17 +133,50 @@ class PostgresStore:
             raise no_such_collection(self.shown)
         (version,) = self._run("SELECT format_version FROM state").fetchone()
         check_format_version(version, self.shown)
+        if version < FORMAT_VERSION:
+            self._upgrade()
 
-    def _save_model(self, hasher: Hasher) -> None:
-        for file in model_to_files(hasher):
-            self._run("INSERT INTO models VALUES (%s, %s, %s, %s)", [hasher.fingerprint(), *file])
+    def _upgrade(self) -> None:
+        """All steps in one transaction: afterwards the tables are new, or as they were."""
+        with self._connection.transaction():
+            # none is left where another client was faster
+            (version,) = self._run("SELECT format_version FROM state FOR UPDATE").fetchone()
+            for step in range(version, FORMAT_VERSION):
+                self._run(UPGRADES[step])
+            self._run("UPDATE state SET format_version = %s", [FORMAT_VERSION])
 
     def load_model(self, fingerprint: str) -> Hasher:
+        return model_from_files(self._files(fingerprint), fingerprint, self.shown)
+
+    # Files: models by their fingerprints, and what is kept beside the documents by its name
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        with self._connection.transaction():
+            self._put_files(_BESIDE + name, files)
+
+    def _put_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        self._run("DELETE FROM models WHERE fingerprint = %s", [name])
+        for file in files:
+            self._run("INSERT INTO models VALUES (%s, %s, %s, %s)", [name, *file])
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        return self._files(_BESIDE + name)
+
+    def _files(self, name: str) -> list[ModelFile]:
         with self._connection.plain_errors():
             rows = self._run(
-                "SELECT file, sha256, contents FROM models WHERE fingerprint = %s", [fingerprint]
+                "SELECT file, sha256, contents FROM models WHERE fingerprint = %s ORDER BY file",
+                [name],
             ).fetchall()
-        return model_from_files((ModelFile(*row) for row in rows), fingerprint, self.shown)
+        return [ModelFile(*row) for row in rows]
+
+    def files_version(self, name: str) -> str | None:
+        with self._connection.plain_errors():
+            (version,) = self._run(
+                "SELECT string_agg(sha256, ' ' ORDER BY file) FROM models WHERE fingerprint = %s",
+                [_BESIDE + name],
+            ).fetchone()
+        return str(version) if version is not None else None
 
     # Writing
 
@@ -177,14 +234,18 @@ class PostgresStore:
         )
         self._connection.copy_rows(
             "codes (place, code, known)",
-            ((place, bits_of(coded.code), bool(coded.known)) for place, coded in rows.items()),
+            ((place, bits_of(coded.code), coded.known) for place, coded in rows.items()),
         )
 
-    # Reading
+    def note_unfinished(self, note: dict[str, Any] | None) -> None:
+        kept = json.dumps(note) if note is not None else None
+        self._run("UPDATE state SET unfinished = %s", [kept])
+
+    # Searching
 
     def top_k(
         self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
-    ) -> list[Found]:
+    ) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
         distance = f"code <~> %s::bit({len(bits)})" if approximate else _distance(bits)
@@ -196,24 +257,28 @@ class PostgresStore:
             f"SELECT place, {distance} AS distance FROM {_source(conditions)} WHERE {where.sql} "
             f"ORDER BY {order} LIMIT %s"
         )
-        return self._found(nearest, [bits, *where.parameters, bits, k])
+        return self._hits(nearest, [bits, *where.parameters, bits, k])
 
-    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Found]:
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
         near = (
             f"SELECT place, {_distance(bits)} AS distance FROM {_source(conditions)} "
             f"WHERE {_distance(bits)} <= %s AND {where.sql}"
         )
-        return self._found(near, [bits, bits, radius, *where.parameters])
+        return self._hits(near, [bits, bits, radius, *where.parameters])
 
-    def _found(self, nearest: str, parameters: list[Any]) -> list[Found]:
+    def _hits(self, nearest: str, parameters: list[Any]) -> list[Hit]:
         rows = self._run(
-            f"SELECT near.distance, {DOCUMENT} FROM ({nearest}) AS near "
-            "JOIN documents USING (place) ORDER BY near.distance, place",
+            f"SELECT near.distance, {CODED} FROM ({nearest}) AS near JOIN documents USING (place) "
+            "JOIN codes USING (place) ORDER BY near.distance, place",
             parameters,
         )
-        return [Found(int(distance), document_of(*columns)) for distance, *columns in rows]
+        found = ((int(distance), coded_of(*columns)) for distance, *columns in rows)
+        return [
+            Hit(coded.document.id, distance, coded.document, coded.known, coded.code)
+            for distance, coded in found
+        ]
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         bits = bits_of(code.tobytes())
@@ -222,24 +287,43 @@ class PostgresStore:
         )
         return found.fetchone() is not None
 
+    # Reading
+
+    def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
+        places = list(self._places(list(ids)).values())
+        rows = self._run(
+            f"SELECT {CODED} FROM documents JOIN codes USING (place) WHERE place = ANY (%s)",
+            [places],
+        )
+        return {coded.document.id: coded for coded in (coded_of(*row) for row in rows)}
+
+    def documents_at(self, places: Places) -> list[Document]:
+        found = dict(self._at(places, DOCUMENT, document_of))
+        if missing := set(places.tolist()) - found.keys():
+            raise CollectionError(
+                f"{self.shown} is damaged: document number {min(missing)} is missing"
+            )
+        return [found[place] for place in places.tolist()]
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        found = dict(self._at(places, "documents.number, documents.name", id_of))
+        return [found.get(place) for place in places.tolist()]
+
+    def _at(self, places: Places, columns: str, made: Callable[..., T]) -> Iterator[tuple[int, T]]:
+        rows = self._run(
+            f"SELECT place, {columns} FROM documents WHERE place = ANY (%s)", [places.tolist()]
+        )
+        return ((place, made(*values)) for place, *values in rows)
+
     def rows(self) -> Rows:
         (n_bits,) = self._run("SELECT n_bits FROM state").fetchone()
         found = self._run("SELECT place, code::text, known FROM codes ORDER BY place").fetchall()
-        codes = b"".join(int(bits, 2).to_bytes(n_bits // 8) for _, bits, _ in found)
+        codes = b"".join(code_of(bits) for _, bits, _ in found)
         return Rows(
             np.array([row[0] for row in found], dtype=np.int64),
             np.frombuffer(codes, np.uint8).reshape(len(found), n_bits // 8),
             np.array([row[2] for row in found], dtype=np.bool_),
         )
-
-    def ids(self) -> dict[int, Id]:
-        rows = self._run("SELECT place, number, name FROM documents")
-        return {place: id_of(number, name) for place, number, name in rows}
-
-    def find(self, id_: Id) -> Document | None:
-        column, value = ("number", id_) if isinstance(id_, int) else ("name", storable_text(id_))
-        row = self._run(f"SELECT {DOCUMENT} FROM documents WHERE {column} = %s", [value]).fetchone()
-        return document_of(*row) if row is not None else None
 
     def documents(self) -> Iterator[Document]:
         # With a connection of its own, so that the snapshot holds while others are read.
@@ -247,47 +331,93 @@ class PostgresStore:
         try:
             with self._connection.plain_errors():
                 connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield from _all_documents(connection)
+                statement = f"SELECT {DOCUMENT} FROM documents ORDER BY place"
+                yield from (document_of(*row) for row in _paged(connection, statement))
         finally:
             connection.close()
 
-    def documents_here(self) -> Iterator[Document]:
-        return _all_documents(self._connection.psycopg)
+    def coded_here(self) -> Iterator[Coded]:
+        statement = f"SELECT {CODED} FROM documents LEFT JOIN codes USING (place) ORDER BY place"
+        for row in _paged(self._connection.psycopg, statement):
+            if row[-1] is None:
+                raise CollectionError(f"{self.shown} is damaged: a document has no code")
+            yield coded_of(*row)
 
-    def count(self) -> int:
-        return int(self._run("SELECT count(*) FROM documents").fetchone()[0])
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        values: dict[str, list[FieldValue]] = {}
+        for field, value, count in self._run(
+            "SELECT key, value::text, n FROM (SELECT key, value, count(*) AS n, row_number() OVER "
+            "(PARTITION BY key ORDER BY count(*) DESC, value) AS rank FROM documents, "
+            "jsonb_each(fields) WHERE jsonb_typeof(value) <> 'array' GROUP BY key, value) AS counted "
+            'WHERE rank <= %s ORDER BY key COLLATE "C", rank',
+            [most],
+        ):
+            shown = FieldValue(original_value(value), count)
+            values.setdefault(original_text(field), []).append(shown)
+        return values
+
+    def values_of(self, field: str) -> dict[int, Scalar]:
+        name = storable_text(field)
+        rows = self._run(
+            "SELECT place, (fields -> %s)::text FROM documents WHERE fields ? %s AND "
+            "jsonb_typeof(fields -> %s) <> 'array'",
+            [name, name, name],
+        )
+        return {place: original_value(value) for place, value in rows}
+
+    # Keeping
+
+    def counts(self) -> Counts:
+        (unknown,) = self._run("SELECT count(*) FROM codes WHERE NOT known").fetchone()
+        rehashed = 0
+        if "next_codes" in self._tables():
+            (rehashed,) = self._run("SELECT count(*) FROM next_codes").fetchone()
+        return Counts(int(unknown), int(rehashed))
+
+    def check(self, hasher: Hasher) -> None:
+        (n_codes,) = self._run("SELECT count(*) FROM codes").fetchone()
+        standing = self._standing()
+        if n_codes != standing.n_documents:
+            raise CollectionError(
+                f"{self.shown} is damaged: it counts {standing.n_documents} documents and has "
+                f"{n_codes} codes"
+            )
+        check_coded(self, standing, hasher)
+
+    def backup(self, target: Path) -> None:
+        copy_to_folder(self, target)
 
     def sizes(self) -> dict[str, int]:
-        with self._connection.plain_errors():
-            rows = self._run(
-                "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class "
-                "WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
-                [f'"{self._name}"'],
-            ).fetchall()
-        sizes = {name: int(size) for name, size, _ in rows if name not in ("state", "models")}
+        rows = self._run(
+            "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class "
+            "WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
+            [f'"{self._name}"'],
+        ).fetchall()
+        sizes = {name: int(size) for name, size, _ in rows if name != "state"}
         return {**sizes, "indexes": sum(int(indexes) for _, _, indexes in rows)}
 
-    def rehash(
-        self, hasher: Hasher, batch: int, on_batch: Callable[[int, int], object] | None
-    ) -> None:
-        if self.write(lambda standing: self._start_rehash(standing, hasher)):
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        is_needed, _ = self.write(lambda standing: self._start_rehash(standing, coder))
+        if is_needed:
             (n_done,) = self._run("SELECT count(*) FROM next_codes").fetchone()
-            step = partial(rehash_step, self._connection, hasher)
+            step = partial(rehash_step, self._connection, coder)
             rehash_all(
-                lambda last: self.write(partial(step, last=last, batch=batch)), n_done, on_batch
+                lambda last: self.write(partial(step, last=last, batch=batch))[0], n_done, on_batch
             )
 
-    def _start_rehash(self, standing: Standing, hasher: Hasher) -> bool:
+    def _start_rehash(self, standing: Standing, coder: Coder) -> bool:
         """Note what is to be done; False where the codes are this model's already."""
-        fingerprint = hasher.fingerprint()
-        if standing.model == fingerprint:
+        if standing.model == coder.model:
             return False
-        if standing.next_model != fingerprint:
-            self._run("DELETE FROM models WHERE fingerprint <> %s", [standing.model])
-            self._save_model(hasher)
+        if standing.next_model != coder.model:
+            self._run(  # those of earlier rehashes
+                "DELETE FROM models WHERE fingerprint <> %s AND NOT starts_with(fingerprint, %s)",
+                [standing.model, _BESIDE],
+            )
+            self._put_files(coder.model, model_to_files(coder.hasher))
             self._run("DROP TABLE IF EXISTS next_codes")
-            self._run(codes_table("next_codes", hasher.n_bits))
-            self._run("UPDATE state SET next_model = %s", [fingerprint])
+            self._run(codes_table("next_codes", coder.hasher.n_bits))
+            self._run("UPDATE state SET next_model = %s", [coder.model])
         return True
 
     # Approximate search
@@ -307,15 +437,13 @@ class PostgresStore:
         self.write(lambda _: self._run("UPDATE state SET approximate = %s", [json.dumps(about)]))
 
 
-def _all_documents(connection: Any) -> Iterator[Document]:
-    """Inside a transaction, some at a time."""
-    connection.execute(
-        f"DECLARE everything CURSOR FOR SELECT {DOCUMENT} FROM documents ORDER BY place".encode()
-    )
+def _paged(connection: Any, statement: str) -> Iterator[Any]:
+    """The rows of a statement inside a transaction, some at a time."""
+    connection.execute(f"DECLARE everything NO SCROLL CURSOR FOR {statement}".encode())
     fetch = f"FETCH {_PAGE} FROM everything".encode()
     while rows := connection.execute(fetch).fetchall():
-        for row in rows:
-            yield document_of(*row)
+        yield from rows
+    connection.execute(b"CLOSE everything")
 
 
 def _distance(bits: str) -> str:

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from boltzhash.codes import Codes
 from boltzhash.collection.sqlite.database import DATABASE
+from boltzhash.collection.store import Rows
 
 CODES_FILE = "codes.map"
 
@@ -32,14 +31,6 @@ _HEADER_BYTES = 4096
 _ABANDONED_AFTER = 3600  # seconds
 
 _log = logging.getLogger("boltzhash")
-
-
-class Rows(NamedTuple):
-    """Codes in the order of their places."""
-
-    places: NDArray[np.int64]
-    codes: Codes
-    known: NDArray[np.bool_]
 
 
 class CodesFile(NamedTuple):

@@ -12,11 +12,16 @@ from typing import NamedTuple, get_type_hints
 from urllib.parse import quote
 
 from boltzhash.collection.sqlite.schema import APPLICATION_ID, FORMAT_VERSION, UPGRADES
-from boltzhash.errors import CollectionBusyError, CollectionError
+from boltzhash.errors import CollectionBusyError, CollectionError, NoSuchCollectionError
 
 DATABASE = "collection.sqlite"
 
 _CACHE_KIB = 64 * 1024
+
+
+def is_database_in(folder: str | Path) -> bool:
+    """Whether a collection is in the folder."""
+    return (Path(folder) / DATABASE).is_file()
 
 
 class State(NamedTuple):
@@ -29,7 +34,7 @@ class State(NamedTuple):
     next_model: str | None  # the one that a rehash is going over to
     changes_since: int  # the log of changes reaches back to this generation
     n_changes: int  # how many that log has
-    indexing: str | None  # what an unfinished `boltzhash index` has to go on from
+    indexing: str | None  # what an interrupted add has to resume from
 
 
 _TYPES = get_type_hints(State)
@@ -44,9 +49,11 @@ class Database:
     def __init__(self, folder: Path, wait: float) -> None:
         self.path = folder / DATABASE
         self.wait = wait
-        if not self.path.is_file():
+        if not is_database_in(folder):
             kind = "folder" if folder.is_dir() else "such path"
-            raise CollectionError(f"{folder} is not a collection: no {DATABASE} in it (no {kind})")
+            raise NoSuchCollectionError(
+                f"{folder} is not a collection: no {DATABASE} in it (no {kind})"
+            )
         with self.plain_errors():
             self._open()
 

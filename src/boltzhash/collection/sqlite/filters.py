@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from boltzhash.collection.filters import Compared, Condition, OneOf
 from boltzhash.collection.sqlite.schema import stored_value
+from boltzhash.collection.store import FieldValue
+from boltzhash.corpus.documents import Scalar
 
 Mask = NDArray[np.bool_]
 
@@ -89,3 +91,30 @@ def _mark(
     ).fetchone()
     if places is not None:
         mask[np.fromstring(places, dtype=np.int64, sep=",")] = True
+
+
+def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[FieldValue]]:
+    """The commonest values of each field, at most so many."""
+    values: dict[str, list[FieldValue]] = {}
+    # A blob is how true, false, lists and objects are kept: see schema.stored_value.
+    for field, value, count in connection.execute(
+        "SELECT field, value, n FROM (SELECT field, value, count(*) AS n, row_number() "
+        "OVER (PARTITION BY field ORDER BY count(*) DESC, value) AS rank FROM fields "
+        "WHERE value != x'' GROUP BY field, value) WHERE rank <= ? ORDER BY field, rank",
+        (most,),
+    ):
+        values.setdefault(field, []).append(FieldValue(_original(value), count))
+    return values
+
+
+def values_of(connection: sqlite3.Connection, field: str) -> dict[int, Scalar]:
+    """The value of a field by place, lists and objects left out."""
+    rows = connection.execute(
+        "SELECT place, value FROM fields WHERE field = ? AND value != x''", (field,)
+    )
+    return {place: _original(value) for place, value in rows}
+
+
+def _original(value: Any) -> Any:
+    """What ``stored_value`` was given."""
+    return bool(value[0]) if isinstance(value, bytes) else value

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from boltzhash.collection.sqlite.codes_file import CODES_FILE, Rows
+from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
-from boltzhash.collection.sqlite.schema import FORMAT_VERSION, field_rows, is_whole_code
-from boltzhash.corpus import Document
+from boltzhash.collection.sqlite.schema import field_rows, is_whole_code
+from boltzhash.collection.store import Counts, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.storage.folders import atomic_folder
 
@@ -29,39 +27,25 @@ def make_database(folder: Path, fill: Callable[[sqlite3.Connection], None]) -> N
         connection.execute("COMMIT")
 
 
-def stats(database: Database, folder: Path, state: State, method: str) -> dict[str, Any]:
-    """What :meth:`Collection.stats` gives; sizes by table where this SQLite can tell them."""
+def counts(database: Database) -> Counts:
+    """What :meth:`Collection.stats` says of documents beside their number."""
+    (unknown,) = database.connection.execute(
+        "SELECT count(*) FROM codes WHERE known = 0"
+    ).fetchone()
+    (rehashed,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
+    return Counts(unknown, rehashed)
+
+
+def sizes(database: Database, folder: Path) -> dict[str, int]:
+    """Bytes in all, and by table if this SQLite can tell them."""
     tables = _bytes_by_table(database)
     (pages,) = database.connection.execute("PRAGMA page_count").fetchone()
     (page_size,) = database.connection.execute("PRAGMA page_size").fetchone()
-    size = {
+    return {
         "database": pages * page_size,
         **({} if tables is None else tables),
         "codes_file": _size(folder / CODES_FILE),
         "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
-    }
-    (rehashed,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
-    (unknown,) = database.connection.execute(
-        "SELECT count(*) FROM codes WHERE known = 0"
-    ).fetchone()
-    rehash = {"model": state.next_model, "documents": rehashed} if state.next_model else None
-    per_document = {
-        name: round(number / state.n_documents, 1)
-        for name, number in size.items()
-        if state.n_documents and name != "models"
-    }
-    return {
-        "documents": state.n_documents,
-        "no_known_word": unknown,
-        "bits": state.n_bits,
-        "method": method,
-        "model": state.model,
-        "generation": state.generation,
-        "format_version": FORMAT_VERSION,
-        "unfinished": json.loads(state.indexing) if state.indexing is not None else None,
-        "rehash": rehash,
-        "bytes": size,
-        "bytes_per_document": per_document,
     }
 
 
@@ -138,8 +122,6 @@ def _check_fields(database: Database) -> None:
 
 def backup(database: Database, folder: Path, target: Path) -> None:
     """A copy of the last committed generation, with its models, in a new folder."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(f"{target} is there already: a backup goes into a new folder")
     with atomic_folder(target, "boltzhash collection") as fresh:
         with database.plain_errors():
             database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
@@ -148,24 +130,3 @@ def backup(database: Database, folder: Path, target: Path) -> None:
             for model in filter(None, (state.model, state.next_model)):
                 shutil.copytree(model_folder(folder, model), model_folder(fresh, model))
             load_model(fresh, state.model)
-
-
-def export(documents: Iterator[Document], target: Path) -> int:
-    """Write JSONL, the whole file or none; returns how many documents."""
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; a JSONL file is to be written there")
-    target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        n = 0
-        with unfinished.open("w", encoding="utf-8") as file:
-            for document in documents:
-                file.write(json.dumps(document._asdict(), ensure_ascii=False) + "\n")
-                n += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    return n

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from boltzhash.collection.documents import Id
-from boltzhash.collection.sqlite.database import Database
-from boltzhash.collection.sqlite.schema import document_checksum
+from boltzhash.collection.sqlite.database import Database, State
+from boltzhash.collection.sqlite.schema import document_checksum, is_whole_code
+from boltzhash.collection.store import Places
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import Coded
 from boltzhash.errors import CollectionError
 
-Places = NDArray[np.int64]
-
-_COLUMNS = "place, id, text, metadata, checksum"
+_COLUMNS = "place, id, text, metadata, documents.checksum"
+_CODE = "code, known, codes.checksum"
 _AT_ONCE = 500
-
-
-def find_document(database: Database, id_: Id) -> Document | None:
-    row = database.connection.execute(
-        f"SELECT {_COLUMNS} FROM documents WHERE id = ?", (id_,)
-    ).fetchone()
-    return _document(database, row) if row is not None else None
 
 
 def all_documents(database: Database) -> Iterator[Document]:
@@ -35,23 +26,52 @@ def all_documents(database: Database) -> Iterator[Document]:
         yield _document(database, row)
 
 
+def all_coded(database: Database, state: State) -> Iterator[Coded]:
+    """In the order of insertion, with their codes."""
+    for row in database.connection.execute(
+        f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) ORDER BY place"
+    ):
+        yield _coded(database, state, row)
+
+
+def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
+    """Those of the ids that are there."""
+    columns = f"{_COLUMNS}, {_CODE}"
+    rows = _rows_with(database, columns, "documents JOIN codes USING (place)", "id", ids)
+    return {row[1]: _coded(database, state, row) for row in rows}
+
+
 def documents_at(database: Database, places: Places) -> list[Document]:
     """The documents of some places, in the order asked for."""
-    found = {row[0]: _document(database, row) for row in _rows_at(database, _COLUMNS, places)}
+    rows = _rows_with(database, _COLUMNS, "documents", "place", places.tolist())
+    found = {row[0]: _document(database, row) for row in rows}
     return [_there(database, found, place) for place in places.tolist()]
 
 
-def ids_at(database: Database, places: Places) -> list[Id]:
-    found = dict(_rows_at(database, "place, id", places))
+def coded_at(database: Database, state: State, places: Places) -> list[Coded]:
+    """The documents of some places with their codes, in the order asked for."""
+    columns = f"{_COLUMNS}, {_CODE}"
+    joined = "documents JOIN codes USING (place)"
+    rows = _rows_with(database, columns, joined, "place", places.tolist())
+    found = {row[0]: _coded(database, state, row) for row in rows}
     return [_there(database, found, place) for place in places.tolist()]
 
 
-def _rows_at(database: Database, columns: str, places: Places) -> Iterable[Any]:
-    remaining = iter(places.tolist())
+def ids_at(database: Database, places: Places) -> list[Id | None]:
+    """The ids of some places, in the order asked for; None if a document is gone."""
+    found = dict(_rows_with(database, "place, id", "documents", "place", places.tolist()))
+    return [found.get(place) for place in places.tolist()]
+
+
+def _rows_with(
+    database: Database, columns: str, tables: str, key: str, values: Sequence[Id]
+) -> Iterator[Any]:
+    """The rows whose ``key`` is one of the values, in any order."""
+    remaining = iter(values)
     while some := list(itertools.islice(remaining, _AT_ONCE)):
         marks = ", ".join("?" * len(some))
         yield from database.connection.execute(
-            f"SELECT {columns} FROM documents WHERE place IN ({marks})", some
+            f"SELECT {columns} FROM {tables} WHERE {key} IN ({marks})", some
         )
 
 
@@ -61,7 +81,14 @@ def _there(database: Database, found: dict[int, Any], place: int) -> Any:
     return found[place]
 
 
-def _document(database: Database, row: tuple[int, Id, str, str, int]) -> Document:
+def _coded(database: Database, state: State, row: tuple[Any, ...]) -> Coded:
+    document, (code, known, checksum) = _document(database, row[:5]), row[5:]
+    if not is_whole_code(row[0], code, known, checksum, state.n_bits):
+        raise CollectionError(f"{database.path} is damaged: the code of number {row[0]}")
+    return Coded(document, code, bool(known))
+
+
+def _document(database: Database, row: tuple[Any, ...]) -> Document:
     place, id_, text, metadata, checksum = row
     is_whole = isinstance(id_, str | int) and isinstance(text, str) and isinstance(metadata, str)
     if not is_whole or document_checksum(id_, text, metadata) != checksum:

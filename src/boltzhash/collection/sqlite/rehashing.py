@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.database import Database
 from boltzhash.collection.sqlite.models import remove_models_but, save_model
 from boltzhash.collection.sqlite.schema import replace_codes
 from boltzhash.collection.sqlite.writes import code_row, start_changes_anew
-from boltzhash.encoding.coding import hashed
-from boltzhash.errors import CollectionError
+from boltzhash.collection.store import rehash_taken_over
+from boltzhash.encoding.coding import coded_texts
 from boltzhash.hashers import Hasher
 
 
 def rehash(
     database: Database,
     folder: Path,
-    hasher: Hasher,
+    coder: Coder,
     batch: int,
     on_batch: Callable[[int, int], object] | None,
 ) -> None:
@@ -27,32 +27,31 @@ def rehash(
     Each batch is read, hashed and written in one transaction, so that a document that is overwritten
     meanwhile is hashed as it then is: an overwritten document loses its new code.
     """
-    fingerprint = hasher.fingerprint()
-    if not _start(database, folder, hasher, fingerprint):
+    if not _start(database, folder, coder):
         return
     done = _count_new_codes(database)
     last = 0
     while True:
         with database.writing() as state:
-            if state.next_model != fingerprint:
-                raise CollectionError(f"{folder}: another rehash has taken over from this one")
+            if state.next_model != coder.model:
+                raise rehash_taken_over(str(folder))
             rows = _without_new_code(database, last, batch)
             if not rows and last == 0:
                 replace_codes(database.connection)
                 start_changes_anew(database.connection, state.generation)
                 database.connection.execute(
                     "UPDATE state SET model = ?, n_bits = ?, next_model = NULL",
-                    (fingerprint, hasher.n_bits),
+                    (coder.model, coder.hasher.n_bits),
                 )
                 break
-            _write_codes(database, hasher, rows)
+            _write_codes(database, coder.hasher, rows)
         done += len(rows)
         last = rows[-1][0] if rows else 0  # behind the last come those that changed meanwhile
         if on_batch is not None:
             on_batch(done, state.n_documents)
 
 
-def _start(database: Database, folder: Path, hasher: Hasher, fingerprint: str) -> bool:
+def _start(database: Database, folder: Path, coder: Coder) -> bool:
     """Note what is to be done; False where the codes are this model's already.
 
     The models of earlier rehashes go when that is noted, so that whenever this is killed the models
@@ -60,12 +59,12 @@ def _start(database: Database, folder: Path, hasher: Hasher, fingerprint: str) -
     load the old one.
     """
     with database.writing() as state:
-        if state.model == fingerprint:
+        if state.model == coder.model:
             return False
-        if state.next_model != fingerprint:
-            save_model(folder, hasher)
+        if state.next_model != coder.model:
+            save_model(folder, coder)
             database.connection.execute("DELETE FROM next_codes")
-            database.connection.execute("UPDATE state SET next_model = ?", (fingerprint,))
+            database.connection.execute("UPDATE state SET next_model = ?", (coder.model,))
     with database.writing() as state:  # so that nobody saves another one just now
         remove_models_but(folder, [state.model, state.next_model])
     return True
@@ -82,11 +81,10 @@ def _without_new_code(database: Database, last: int, limit: int) -> list[tuple[i
 def _write_codes(database: Database, hasher: Hasher, rows: list[tuple[int, str]]) -> None:
     if not rows:
         return
-    codes, known = hashed(hasher, (text for _, text in rows))
-    new: Any = zip(rows, codes, known, strict=True)
+    coded = coded_texts(hasher, (text for _, text in rows))
     database.connection.executemany(
         "INSERT INTO next_codes VALUES (?, ?, ?, ?)",
-        (code_row(place, code.tobytes(), int(is_known)) for (place, _), code, is_known in new),
+        (code_row(place, *text) for (place, _), text in zip(rows, coded, strict=True)),
     )
 
 

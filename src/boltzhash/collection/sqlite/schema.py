@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from boltzhash.collection.documents import Id, is_scalar
+from boltzhash.corpus.documents import Id, is_scalar
 
 APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
 FORMAT_VERSION = 1

@@ -10,7 +10,6 @@ import sqlite3
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from boltzhash.codes import Codes
 from boltzhash.collection.sqlite.codes_file import (
     CodesFile,
-    Rows,
     no_rows,
     read_codes_file,
     remove_codes_file,
@@ -26,21 +24,16 @@ from boltzhash.collection.sqlite.codes_file import (
 )
 from boltzhash.collection.sqlite.database import State
 from boltzhash.collection.sqlite.schema import is_whole_code
+from boltzhash.collection.store import Rows
 from boltzhash.errors import CollectionError
 from boltzhash.search import scan
+from boltzhash.search.hits import Hits
+from boltzhash.search.order import nearest_first
 
-Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _FETCH = 10_000
 _MANY = 10_000  # codes in memory before they go into a file
-
-
-class Nearest(NamedTuple):
-    """Documents by their places, in order of (distance, place)."""
-
-    places: Places
-    distances: NDArray[np.int32]
 
 
 class Snapshot:
@@ -98,21 +91,21 @@ class Snapshot:
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
 
-    def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Nearest:
+    def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
         """The k nearest; ``allowed`` says of each place up to ``last_place`` whether it counts."""
         found = []
         for rows, mask in self._parts(allowed):
             near, distances = scan.top_k(rows.codes, query, k, mask)
-            found.append(Nearest(rows.places[near], distances))
-        return _merged(found, k)
+            found.append(Hits(rows.places[near], distances))
+        return nearest_first(found, k)
 
-    def within(self, query: Codes, radius: int, allowed: Mask | None) -> Nearest:
+    def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
         """All at most ``radius`` away."""
         found = []
         for rows, mask in self._parts(allowed):
             near, distances = scan.within(rows.codes, query, radius, mask)
-            found.append(Nearest(rows.places[near], distances))
-        return _merged(found, None)
+            found.append(Hits(rows.places[near], distances))
+        return nearest_first(found)
 
     def has_known_within(self, query: Codes, radius: int) -> bool:
         """Whether one is that near of whose document the model knows a word."""
@@ -217,11 +210,3 @@ class Snapshot:
 
     def _damaged(self, place: int) -> CollectionError:
         return CollectionError(f"{self._folder} is damaged: the code of document number {place}")
-
-
-def _merged(found: list[Nearest], k: int | None) -> Nearest:
-    if not found:
-        return Nearest(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
-    places, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.lexsort((places, distances))[:k]
-    return Nearest(places[order], distances[order])

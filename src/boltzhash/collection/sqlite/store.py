@@ -1,343 +1,118 @@
-"""A durable collection in a folder on one machine. docs/collections.md tells how it is used."""
+"""A collection in a folder on one machine."""
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-from boltzhash.collection import verbs
-from boltzhash.collection.answers import Matches
-from boltzhash.collection.documents import Id, checked_documents
-from boltzhash.collection.filters import Condition, Where
-from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
+from boltzhash.codes import Codes
+from boltzhash.collection.filters import Condition
+from boltzhash.collection.locations import Location
+from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite import maintenance, rehashing
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
-from boltzhash.collection.sqlite.filters import FieldFilter
-from boltzhash.collection.sqlite.models import (
-    check_made_by,
-    check_reads_texts,
-    load_model,
-    save_model,
+from boltzhash.collection.sqlite.filters import FieldFilter, Mask, field_values, values_of
+from boltzhash.collection.sqlite.models import load_model, save_model
+from boltzhash.collection.sqlite.reads import (
+    all_coded,
+    all_documents,
+    coded_at,
+    documents_at,
+    find_coded,
+    ids_at,
 )
-from boltzhash.collection.sqlite.reads import all_documents, documents_at, find_document, ids_at
-from boltzhash.collection.sqlite.schema import create_tables
-from boltzhash.collection.sqlite.snapshot import Mask, Nearest, Snapshot
+from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
+from boltzhash.collection.sqlite.snapshot import Snapshot
 from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
-from boltzhash.collection.verbs import (
-    WAIT,
-    Documents,
+from boltzhash.collection.store import (
+    Counts,
+    FieldValue,
     OnBatch,
-    Verbs,
-    check_wait,
-    checked_search,
+    Places,
+    Rows,
+    Standing,
+    T,
+    exists_already,
 )
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Coded, coded_batch
-from boltzhash.errors import CollectionError
+from boltzhash.corpus.documents import Id, Scalar
+from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
-from boltzhash.search.duplicates import duplicate_groups
+from boltzhash.search.hits import Hit, Hits
 from boltzhash.storage.folders import atomic_folder
 
-if TYPE_CHECKING:
-    from boltzhash.collection.connected import ConnectedCollection
 
+class SqliteStore:
+    """One connection. SQLite is the truth; codes are searched in a copy of them, mapped into memory.
 
-class Collection(Verbs):
-    """Documents that come and go, found by the Hamming distance of their codes.
-
-    Made with :meth:`create`, opened with :meth:`open`. Everything that a method has acknowledged by
-    returning is on disk. Any number of processes may read while one writes; each search sees one
-    committed generation as a whole, the newest when it began. Within a process one collection may be
-    used by many threads; its operations take turns.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from boltzhash import LSH
-    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> path = Path(tempfile.mkdtemp(), "collection")
-    >>> with Collection.create(path, LSH(n_bits=64).fit(texts)) as collection:
-    ...     n = collection.add(
-    ...         {"id": f"doc-{i}", "text": text, "metadata": {"year": 2020 + i}}
-    ...         for i, text in enumerate(texts)
-    ...     )
-    ...     matches = collection.search("bread and butter", k=3, where={"year": {">=": 2021}})
-    >>> n, matches.ids[0], len(matches), matches.documents[0].metadata
-    (4, 'doc-2', 3, {'year': 2022})
+    ``coder`` is given if the collection is to be made.
     """
 
-    def __init__(self, path: str | Path, hasher: Hasher | None, wait: float) -> None:
-        self.path = Path(path)
-        super().__init__(str(path))
-        check_wait(wait)
-        self._database = Database(self.path, wait)
-        try:
-            self._snapshot = Snapshot(self.path)
-            self._filter = FieldFilter()
-            with self._database.reading() as state:
-                model = state.model
-            if hasher is not None:
-                check_made_by(hasher, model, self._shown)
-            self._hasher = hasher if hasher is not None else load_model(self.path, model)
-            self._model = model
-        except BaseException:
-            self._database.close()
-            raise
+    format_version = FORMAT_VERSION
 
-    @classmethod
-    def create(cls, path: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
-        """A new, empty collection in the folder ``path``, whose codes come from ``hasher``."""
-        check_reads_texts(hasher)
-        check_wait(wait)
-        if (Path(path) / DATABASE).exists():
-            raise FileExistsError(f"{path} is a collection already: open it, or delete it first")
-        with atomic_folder(Path(path), "boltzhash collection") as fresh:
-            save_model(fresh, hasher)
-            maintenance.make_database(
-                fresh, lambda c: create_tables(c, model=hasher.fingerprint(), n_bits=hasher.n_bits)
-            )
-        return cls(path, hasher, wait)
+    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
+        self.shown = location.shown()
+        self._folder = Path(location.url)
+        if coder is not None:
+            _create(self._folder, coder)
+        self._database = Database(self._folder, wait)
+        self._snapshot = Snapshot(self._folder)
+        self._filter = FieldFilter()
+        self._state: State  # of the transaction under way
 
-    @classmethod
-    def open(cls, path: str | Path, hasher: Hasher | None = None, *, wait: float = WAIT) -> Self:
-        """The collection in the folder ``path``.
+    def close(self) -> None:
+        self._database.close()
 
-        The model lies in the folder; a ``hasher`` that is given must be that one. ``wait`` is how many
-        seconds a write waits for another process that writes, before it gives up with
-        :class:`boltzhash.errors.CollectionBusyError`. Raises
-        :class:`boltzhash.errors.CollectionError` where there is no collection, where it is damaged, or
-        where a newer boltzhash wrote it; one of an older format is brought up to date.
-        """
-        return cls(path, hasher, wait)
+    def read(self, answer: Callable[[Standing], T]) -> T:
+        with self._database.reading() as state:
+            self._state = state
+            self._snapshot.follow(self._connection, state)
+            return answer(_standing(state))
 
-    @classmethod
-    def connect(
-        cls,
-        url: str,
-        name: str = "documents",
-        hasher: Hasher | None = None,
-        *,
-        create: bool = False,
-        wait: float = WAIT,
-    ) -> ConnectedCollection:
-        """The collection ``name`` on an engine that scales, with the same verbs and answers.
+    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
+        with self._database.writing() as state:
+            self._state = state
+            done = change(_standing(state))
+        self.read(lambda _: None)  # so that the next search need not catch up
+        return done, state.generation
 
-        ``url`` is ``postgresql://user:password@host/database`` (PostgreSQL with pgvector),
-        ``milvus://user:password@host:19530/database``, or ``milvus:///path/to/file.db`` for
-        milvus-lite in this process. With ``create`` a new, empty one is made, whose codes come from
-        ``hasher``. The model lies with the documents, so that any client can open it.
-        """
-        from boltzhash.collection.connected import connect
-
-        return connect(url, name, hasher, create=create, wait=wait)
-
-    @property
-    def hasher(self) -> Hasher:
-        """The model that makes the codes."""
-        with self._reading():
-            return self._hasher
+    def load_model(self, fingerprint: str) -> Hasher:
+        return load_model(self._folder, fingerprint)
 
     # Writing
 
-    def add(self, documents: Documents) -> int:
-        """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
+    def add(self, batch: list[Coded]) -> None:
+        add_rows(self._connection, batch)
 
-        They are streamed, 1024 a transaction. An id that is there already, or twice in a batch, is
-        a :class:`boltzhash.errors.DuplicateIdError`: nothing of that batch is added, the batches
-        before it are.
-        """
-        return self._write_batches(documents, lambda _, batch: add_rows(self._connection, batch))
+    def upsert(self, batch: list[Coded]) -> None:
+        upsert_rows(self._connection, self._state, batch)
 
-    def upsert(self, documents: Documents) -> int:
-        """Add documents, or overwrite those whose id is there; they keep their place among ties."""
-        return self._write_batches(
-            documents, lambda state, batch: upsert_rows(self._connection, state, batch)
-        )
+    def delete(self, ids: list[Id]) -> int:
+        return delete_rows(self._connection, self._state, ids)
 
-    def add_resumably(self, documents: Documents, name: str) -> int:
-        """Add documents; after an interruption the same call goes on behind the last batch.
+    def note_unfinished(self, note: dict[str, Any] | None) -> None:
+        kept = json.dumps(note) if note is not None else None
+        self._connection.execute("UPDATE state SET indexing = ?", (kept,))
 
-        ``name`` says what is being added. The collection remembers how far it came until all is
-        added; the same documents must come again in the same order. Returns how many this call added.
-        """
-        came_to = self.unfinished()
-        remaining = checked_documents(documents)
-        done = 0
-        if came_to is not None and came_to["name"] == name:
-            done = came_to["done"]
-            last = next(itertools.islice(remaining, done - 1, None), None)
-            if last is None or last.id != came_to["last_id"]:
-                came = "no more" if last is None else repr(last.id)
-                raise ValueError(
-                    f"these are not the documents whose adding was interrupted: number {done - 1} "
-                    f"must have the id {came_to['last_id']!r}, got {came}"
-                )
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        rehashing.rehash(self._database, self._folder, coder, batch, on_batch)
+        self.read(lambda _: None)
 
-        def write(_: State, batch: list[Coded]) -> None:
-            nonlocal done
-            add_rows(self._connection, batch)
-            note = {"name": name, "done": done + len(batch), "last_id": batch[-1].document.id}
-            self._connection.execute("UPDATE state SET indexing = ?", (json.dumps(note),))
-            done += len(batch)
+    # Searching
 
-        added = self._write_batches(remaining, write)
-        with self._open_lock(), self._database.writing():
-            self._connection.execute("UPDATE state SET indexing = NULL")
-        return added
+    def top_k(
+        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+    ) -> list[Hit]:
+        return self._hits(self._snapshot.top_k(code, k, self._allowed(conditions)))
 
-    def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`add_resumably` has still to do: ``name``, ``done`` and ``last_id``, or None."""
-        with self._reading() as state:
-            return json.loads(state.indexing) if state.indexing is not None else None
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
+        return self._hits(self._snapshot.within(code, radius, self._allowed(conditions)))
 
-    # Reading
-
-    def search(
-        self, query: Query, k: int = 10, *, where: Where | None = None, rerank: bool | int = False
-    ) -> Matches:
-        """The k documents whose codes are nearest to a text or a packed code, nearest first.
-
-        Fewer where there are fewer that ``where`` allows. ``where`` filters by metadata before the cut
-        at k, for example ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
-        :mod:`boltzhash.collection.filters`. With ``rerank`` the 500 nearest (or as many as it says)
-        are reordered by their words before the cut.
-        """
-        request = checked_search(k, where, rerank)
-        with self._reading():
-            hashed = hash_query(self._hasher, query, needs_words=bool(request.n_candidates))
-            allowed = self._allowed(request.conditions)
-            found = self._matches(
-                self._snapshot.top_k(hashed.code, request.n_nearest, allowed), hashed
-            )
-            if not request.n_candidates:
-                return found
-            return reranked(self._hasher, hashed, found, request.n_candidates, k)
-
-    def __len__(self) -> int:
-        with self._reading() as state:
-            return state.n_documents
-
-    def __iter__(self) -> Iterator[Document]:
-        """All documents in the order of insertion, as of the generation when it begins."""
-        with self._open_lock():
-            database = Database(self.path, self._database.wait)
-        try:
-            with database.reading():
-                yield from all_documents(database)
-        finally:
-            database.close()
-
-    # Keeping
-
-    def stats(self) -> dict[str, Any]:
-        """Documents, bits, model, generation, and what it all costs in bytes."""
-        with self._reading() as state:
-            return maintenance.stats(self._database, self.path, state, type(self._hasher).__name__)
-
-    def check(self) -> None:
-        """Read everything and compare it with its checksums; raises where something is damaged."""
-        with self._reading() as state:
-            maintenance.check(self._database, self.path, state, self._snapshot.rows())
-
-    def backup(self, path: str | Path) -> None:
-        """A copy of one generation in a new folder, itself a collection."""
-        with self._open_lock():
-            maintenance.backup(self._database, self.path, Path(path))
-
-    # Inside
-
-    @property
-    def _connection(self) -> Any:
-        return self._database.connection
-
-    def _close(self) -> None:
-        self._database.close()
-
-    def _delete(self, ids: list[Id]) -> int:
-        with self._database.writing() as state:
-            n = delete_rows(self._connection, state, ids)
-        self._follow()
-        return n
-
-    def _rehash(self, hasher: Hasher, batch: int, on_batch: OnBatch | None) -> None:
-        rehashing.rehash(self._database, self.path, hasher, batch, on_batch)
-        self._follow()
-
-    def _within(self, query: Query, radius: int, conditions: list[Condition]) -> Matches:
-        with self._reading():
-            hashed = hash_query(self._hasher, query)
-            allowed = self._allowed(conditions)
-            return self._matches(self._snapshot.within(hashed.code, radius, allowed), hashed)
-
-    def _is_duplicate(self, text: str, radius: int) -> bool:
-        with self._reading():
-            hashed = hash_query(self._hasher, text)
-            return bool(hashed.known_words) and self._snapshot.has_known_within(hashed.code, radius)
-
-    def _duplicates(self, radius: int) -> list[list[Id]]:
-        with self._reading():
-            rows = self._snapshot.rows()
-            places, codes = rows.places[rows.known], rows.codes[rows.known]
-            groups = duplicate_groups(codes, radius)
-            return [ids_at(self._database, places[group]) for group in groups]
-
-    def _get(self, id_: Id) -> Document | None:
-        with self._reading():
-            return find_document(self._database, id_)
-
-    @contextmanager
-    def _reading(self) -> Iterator[State]:
-        """One committed generation with its model and its codes."""
-        with self._open_lock(), self._database.reading() as state:
-            self._use_model(state)
-            self._snapshot.follow(self._connection, state)
-            yield state
-
-    def _follow(self) -> None:
-        with self._reading():
-            pass
-
-    def _use_model(self, state: State) -> None:
-        if state.model != self._model:
-            self._hasher = load_model(self.path, state.model)
-            self._model = state.model
-
-    def _write_batches(
-        self, documents: Documents, write: Callable[[State, list[Coded]], None]
-    ) -> int:
-        remaining = checked_documents(documents)
-        n = 0
-        while batch := list(itertools.islice(remaining, verbs.BATCH)):
-            with self._open_lock():
-                self._write_batch(batch, write)
-                self._follow()
-            n += len(batch)
-        return n
-
-    def _write_batch(
-        self, batch: list[Document], write: Callable[[State, list[Coded]], None]
-    ) -> None:
-        while True:
-            # hashed without keeping others from writing
-            model, coded = self._model, coded_batch(self._hasher, batch)
-            with self._database.writing() as state:
-                if state.model == model:
-                    write(state, coded)
-                    return
-                self._use_model(state)  # another process has rehashed: hash again
-
-    def _upsert_coded(self, model: str, batch: list[Coded]) -> None:
-        """Write documents that ``model`` has hashed elsewhere."""
-        with self._open_lock():
-            with self._database.writing() as state:
-                if state.model != model:
-                    raise CollectionError(f"{self.path} was rehashed meanwhile: add them again")
-                upsert_rows(self._connection, state, batch)
-            self._follow()
+    def has_known_within(self, code: Codes, radius: int) -> bool:
+        return self._snapshot.has_known_within(code, radius)
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot
@@ -345,7 +120,113 @@ class Collection(Verbs):
             self._connection, conditions, codes.generation, codes.last_place
         )
 
-    def _matches(self, nearest: Nearest, hashed: HashedQuery) -> Matches:
-        documents = documents_at(self._database, nearest.places)
-        ids = [document.id for document in documents]
-        return Matches(ids, nearest.distances, documents, hashed.known_words)
+    def _hits(self, nearest: Hits) -> list[Hit]:
+        found = coded_at(self._database, self._state, nearest.ids)
+        return [
+            Hit(document.id, distance, document, known, code)
+            for (document, code, known), distance in zip(
+                found, nearest.distances.tolist(), strict=True
+            )
+        ]
+
+    # Reading
+
+    def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
+        return find_coded(self._database, self._state, ids)
+
+    def documents_at(self, places: Places) -> list[Document]:
+        return documents_at(self._database, places)
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        return ids_at(self._database, places)
+
+    def rows(self) -> Rows:
+        return self._snapshot.rows()
+
+    def documents(self) -> Iterator[Document]:
+        # With a connection of its own, so that the generation holds while others are read.
+        database = Database(self._folder, self._database.wait)
+        try:
+            with database.reading():
+                yield from all_documents(database)
+        finally:
+            database.close()
+
+    def coded_here(self) -> Iterator[Coded]:
+        return all_coded(self._database, self._state)
+
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        return field_values(self._connection, most)
+
+    def values_of(self, field: str) -> dict[int, Scalar]:
+        return values_of(self._connection, field)
+
+    # Keeping
+
+    def counts(self) -> Counts:
+        return maintenance.counts(self._database)
+
+    def sizes(self) -> dict[str, int]:
+        return maintenance.sizes(self._database, self._folder)
+
+    def check(self, hasher: Hasher) -> None:
+        maintenance.check(self._database, self._folder, self._state, self._snapshot.rows())
+
+    def backup(self, target: Path) -> None:
+        maintenance.backup(self._database, self._folder, target)
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        with atomic_folder(self._folder / name, f"boltzhash {name}") as fresh:
+            for file in files:
+                (fresh / file.name).write_bytes(file.contents)
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        folder = self._folder / name
+        if not folder.is_dir():
+            return []
+        return [ModelFile.of(path.name, path.read_bytes()) for path in sorted(folder.iterdir())]
+
+    def files_version(self, name: str) -> str | None:
+        try:
+            found = (self._folder / name).stat()
+        except OSError:
+            return None
+        return f"{found.st_ino} {found.st_mtime_ns}"  # the folder is replaced whole
+
+    # Approximate search
+
+    def build_index(self) -> dict[str, Any]:
+        raise ValueError(
+            f"{self.shown}: a collection in a folder is always searched exactly, in memory; it needs no "
+            "approximate index"
+        )
+
+    def note_approximate(self, about: dict[str, Any]) -> None:
+        raise NotImplementedError  # build_index has refused
+
+    @property
+    def _connection(self) -> Any:
+        return self._database.connection
+
+
+def _create(folder: Path, coder: Coder) -> None:
+    if (folder / DATABASE).exists():
+        raise exists_already(str(folder))
+    with atomic_folder(folder, "boltzhash collection") as fresh:
+        save_model(fresh, coder)
+        maintenance.make_database(
+            fresh, lambda c: create_tables(c, model=coder.model, n_bits=coder.hasher.n_bits)
+        )
+
+
+def _standing(state: State) -> Standing:
+    unfinished = json.loads(state.indexing) if state.indexing is not None else None
+    return Standing(
+        state.generation,
+        state.n_documents,
+        state.model,
+        state.n_bits,
+        state.next_model,
+        unfinished,
+        None,
+    )

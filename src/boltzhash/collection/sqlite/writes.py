@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from boltzhash.collection.documents import Id
 from boltzhash.collection.sqlite.database import State
 from boltzhash.collection.sqlite.schema import code_checksum, document_checksum, field_rows
+from boltzhash.collection.store import already_there
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
-from boltzhash.errors import DuplicateIdError
+
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
@@ -25,10 +27,7 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
     except sqlite3.IntegrityError:
         for place, coded in enumerate(batch, first):
             if _find(connection, coded.document.id) not in (None, place):
-                raise DuplicateIdError(
-                    f"the id {coded.document.id!r} is in the collection already; nothing of its "
-                    "batch was added"
-                ) from None
+                raise already_there(coded.document.id) from None
         raise
     connection.executemany(
         "INSERT INTO codes VALUES (?, ?, ?, ?)",
@@ -86,8 +85,8 @@ def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id])
     return len(gone)
 
 
-def code_row(place: int, code: bytes, known: int) -> tuple[int, bytes, int, int]:
-    return place, code, known, code_checksum(place, code, known)
+def code_row(place: int, code: bytes, known: bool) -> tuple[int, bytes, int, int]:
+    return place, code, int(known), code_checksum(place, code, int(known))
 
 
 def start_changes_anew(connection: sqlite3.Connection, generation: int) -> None:
@@ -108,7 +107,7 @@ def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]
 
 
 def _document_row(place: int, document: Document) -> tuple[int, Id, str, str, int]:
-    metadata = json.dumps(document.metadata or {}, ensure_ascii=False, separators=(",", ":"))
+    metadata = _as_json(document.metadata or {})
     checksum = document_checksum(document.id, document.text, metadata)
     return place, document.id, document.text, metadata, checksum
 

@@ -193,12 +193,22 @@ class Hasher(Estimator):
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
-        return in_threads(self._encode, self._raw_blocks(X, features))
+        return in_threads(self.encode_block, self._raw_blocks(X, features))
 
-    def _encode(self, block: list[str] | DocumentRows) -> Encoded:
+    def encode_block(self, block: list[str] | DocumentRows) -> Encoded:
+        """The codes of one block of documents and what is known of them: every code comes from here.
+
+        Parameters
+        ----------
+        block : list of str, or rows of shape (n_documents, n_columns)
+            Texts, or what the model reads of them: tf-idf, or features if it was fitted with some.
+        """
+        check_is_fitted(self)
         rows = self._as_rows(block)
-        codes = pack(self._bits(rows))
-        return Encoded(codes, None if isinstance(rows, np.ndarray) else words_a_row(rows))
+        reads_words = not isinstance(rows, np.ndarray)
+        if reads_words and self.feature_scaling_ is not None:
+            raise self._needs_features(self.feature_scaling_)
+        return Encoded(pack(self._bits(rows)), words_a_row(rows) if reads_words else None)
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
         """How many different words of each document the model knows.
@@ -366,13 +376,16 @@ class Hasher(Estimator):
                 "documents alone, or fit it with features="
             )
         if features is None:
-            raise ValueError(
-                f"this {type(self).__name__} was fitted with features and makes codes from those, not "
-                f"from words: pass features= (--features on the command line), a matrix with "
-                f"{len(scaling.mean)} columns"
-            )
+            raise self._needs_features(scaling)
         dense = check_features(features, len(scaling.mean))
         return feature_blocks(dense, None if X is None else one_by_one(X))
+
+    def _needs_features(self, scaling: FeatureScaling) -> ValueError:
+        return ValueError(
+            f"this {type(self).__name__} was fitted with features and makes codes from those, not from "
+            f"words: pass features= (--features on the command line), a matrix with "
+            f"{len(scaling.mean)} columns"
+        )
 
     def _features(self, features: Any) -> Features:
         """Features where the method takes any; otherwise who does."""

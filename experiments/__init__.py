@@ -1,0 +1,1 @@
+"""The paper's experiments, and ours: runs → results → tables and figures. README.md has the way."""

@@ -1,0 +1,3 @@
+from experiments.figures.svg import main
+
+main()

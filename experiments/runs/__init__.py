@@ -1,0 +1,1 @@
+"""What is run: models are trained, measured and written to ``results``."""

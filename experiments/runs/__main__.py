@@ -1,0 +1,3 @@
+from experiments.runs.runner import main
+
+main()

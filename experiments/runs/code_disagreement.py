@@ -1,0 +1,111 @@
+"""How often the code μ > 0 differs from what the Boltzmann posterior b(s) itself would say.
+
+    BOLTZHASH_DATA=... python -m experiments.runs.code_disagreement
+
+μ > 0 thresholds the marginals of what training samples (r ~ N(μ, Σ), s ~ Bernoulli(σ(r))). The
+Boltzmann machine has other marginals: its conditional logit is μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j. On
+the test documents, at 32 bits and with both settings, this compares μ > 0 bit by bit with
+
+- *conditional*: the sign of b's conditional logit, all other bits held at the code;
+- *marginal*: b's marginal P(s_i = 1) > ½ by Gibbs sampling, started at the code.
+
+It also measures the precision of the top 100 on val when the marginal code is used instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import pack
+from boltzhash.hashers.shared.inference import Posterior
+from boltzhash.metrics import expected_precision
+from experiments.results.files import write
+from experiments.runs.corpora import corpus
+from experiments.runs.evaluation import TOP
+from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.sweeps import DEFAULT, MAIN, PUBLISHED, Run, grid, unfinished
+
+SWEEPS, BURN_IN, BITS, SEED = 300, 50, 32, 0
+RUNS = grid("disagreement", [PUBLISHED, DEFAULT], MAIN, [BITS], [SEED])
+
+
+def conditional_logits(p: Posterior, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j of each document."""
+    variances = p.variances()
+    projected = np.einsum("nmv,nm->nv", p.factor, s)
+    coupled = p.diagonal * s + np.einsum("nmv,nv->nm", p.factor, projected) - variances * s
+    return np.asarray(p.location + 0.5 * variances + coupled)
+
+
+def gibbs_marginals(p: Posterior, rng: np.random.Generator) -> NDArray[np.float64]:
+    """P_b(s_i = 1), Rao-Blackwellised: the mean of the conditional probabilities along a chain."""
+    s = (p.location > 0).astype(np.float64)
+    projected = np.einsum("nmv,nm->nv", p.factor, s)
+    norms = np.square(p.factor).sum(axis=2)
+    total = np.zeros_like(s)
+    for sweep in range(SWEEPS):
+        for i in range(s.shape[1]):
+            without = projected - p.factor[:, i] * s[:, i, None]
+            half_variance = 0.5 * (p.diagonal[:, i] + norms[:, i])
+            logit = p.location[:, i] + half_variance + (p.factor[:, i] * without).sum(axis=1)
+            probability = 1 / (1 + np.exp(-logit))
+            s[:, i] = rng.random(len(s)) < probability
+            projected = without + p.factor[:, i] * s[:, i, None]
+            if sweep >= BURN_IN:
+                total[:, i] += probability
+    return np.asarray(total / (SWEEPS - BURN_IN))
+
+
+def compare(run: Run, device: str) -> dict[str, Any]:
+    data = corpus(run.corpus)
+    hasher = make(run, device)
+    start = time.perf_counter()
+    hasher.fit(data.train.tfidf)
+    seconds = time.perf_counter() - start
+    test = hasher.posterior(data.test.tfidf)
+    code = test.location > 0
+    off_diagonal = test.covariance() * (1 - np.eye(BITS))
+    rng = np.random.default_rng(SEED)
+    by_marginal = gibbs_marginals(test, rng) > 0.5
+    by_conditional = conditional_logits(test, code.astype(np.float64)) > 0
+
+    def precision(database: NDArray[np.bool_], queries: NDArray[np.bool_]) -> float:
+        labels = (data.val.labels, data.train.labels)
+        return float(expected_precision(pack(queries), pack(database), *labels, k=TOP).mean())
+
+    train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
+    return {
+        **identity(run, hasher),
+        "documents": len(code),
+        "bits_differ_conditional": float((code != by_conditional).mean()),
+        "bits_differ_marginal": float((code != by_marginal).mean()),
+        "documents_differ_marginal": float((code != by_marginal).any(axis=1).mean()),
+        "mean_deviation": float(np.sqrt(test.variances()).mean()),
+        "mean_abs_coupling": float(np.abs(off_diagonal).sum() / (len(code) * BITS * (BITS - 1))),
+        "mean_abs_location": float(np.abs(test.location).mean()),
+        "val_precision_location": precision(train.location > 0, val.location > 0),
+        "val_precision_marginal": precision(
+            gibbs_marginals(train, rng) > 0.5, gibbs_marginals(val, rng) > 0.5
+        ),
+        "seconds": round(seconds, 2),
+        "data_sha256": data.sha256,
+        **circumstances(device),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    for run in unfinished(RUNS):
+        write(run.experiment, compare(run, options.device))
+        print(run.name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

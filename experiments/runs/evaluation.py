@@ -1,0 +1,136 @@
+"""Precision of the top 100, at the end and after every epoch.
+
+The figure that a run reports for its last epoch comes from the library's own codes and measure
+(``final``), and so does the curve over epochs of a model that trains on the CPU. On a GPU the curve is
+computed there in float32, since encoding all documents a hundred times on a CPU would take
+longer than training; a bit whose location is within rounding of 0 may differ there, which moves the
+precision by some .0001.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from boltzhash.hashers import VDSH
+from boltzhash.metrics import expected_precision
+from boltzhash.text.tfidf import unit_rows
+from boltzhash.training.networks import parallel_linear
+from experiments.runs.corpora import Corpus, Split
+
+TOP = 100
+
+
+class Precision(NamedTuple):
+    val: float
+    test: float
+
+
+def final(hasher: Any, corpus: Corpus) -> tuple[Precision, np.ndarray]:
+    """By the library: what a user gets. The codes of the database come along."""
+    database = hasher.transform(corpus.train.tfidf)
+
+    def precision(queries: Split) -> float:
+        codes = hasher.transform(queries.tfidf)
+        values = expected_precision(codes, database, queries.labels, corpus.train.labels, k=TOP)
+        return float(values.mean())
+
+    return Precision(precision(corpus.val), precision(corpus.test)), database
+
+
+class Curve:
+    """Precision of a deep hasher as it trains; remembers every epoch."""
+
+    def __init__(self, corpus: Corpus, device: torch.device) -> None:
+        self._corpus = corpus
+        self._on_device = OnDevice(corpus, device) if device.type == "cuda" else None
+        self.epochs: list[tuple[int, float, float]] = []
+
+    def __call__(self, hasher: Any) -> None:
+        found = self._on_device(hasher) if self._on_device else final(hasher, self._corpus)[0]
+        self.epochs.append((hasher.history_[-1].epoch, *(round(value, 5) for value in found)))
+
+    def leave_medians(self, hasher: Any) -> None:
+        """Have the library find the medians of VDSH once, at the end: on a GPU the curve finds its own,
+        and encoding all documents on a CPU after every epoch would take five times as long as training.
+        """
+        if self._on_device is None:
+            return
+
+        def finish(rows: sparse.csr_matrix) -> None:
+            if hasher.history_[-1].epoch == hasher._n_epochs(rows.shape[0]):
+                type(hasher)._finish(hasher, rows)
+
+        hasher._finish = finish
+
+
+class OnDevice:
+    """The twin of :func:`final` that computes in float32 on a device."""
+
+    def __init__(self, corpus: Corpus, device: torch.device) -> None:
+        self._corpus = corpus
+        self._device = device
+        train = torch.from_numpy(corpus.train.labels.astype(np.float32)).to(device)
+        self._relevant = {
+            name: torch.from_numpy(split.labels.astype(np.float32)).to(device) @ train.T > 0
+            for name, split in (("val", corpus.val), ("test", corpus.test))
+        }
+
+    def __call__(self, hasher: Any) -> Precision:
+        codes = self._codes(hasher)
+        return Precision(
+            *(
+                expected_precision_on_device(codes[name], codes["train"], self._relevant[name])
+                for name in ("val", "test")
+            )
+        )
+
+    @torch.no_grad()
+    def _codes(self, hasher: Any) -> dict[str, Tensor]:
+        weights = {
+            name: torch.from_numpy(w).to(self._device) for name, w in hasher.weights_.items()
+        }
+        locations = {}
+        for name in ("train", "val", "test"):
+            h = _inputs(self._corpus, name, hasher.input_length, self._device)
+            for layer in ("hidden1", "hidden2"):
+                h = parallel_linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
+            head = (weights["heads.location.weight"], weights["heads.location.bias"])
+            locations[name] = parallel_linear(h, *head)
+        cut = locations["train"].quantile(0.5, dim=0) if isinstance(hasher, VDSH) else 0.0
+        return {name: location > cut for name, location in locations.items()}
+
+
+# A worker measures many models on the same documents; spreading them out takes a second.
+_kept: dict[tuple[str, str, float | None], Tensor] = {}
+
+
+def _inputs(corpus: Corpus, name: str, length: float | None, device: torch.device) -> Tensor:
+    """What the network reads of a split, dense on the device."""
+    key = (corpus.sha256, name, length)
+    if key not in _kept:
+        matrix: sparse.csr_matrix = getattr(corpus, name).tfidf
+        if length is not None:
+            matrix = unit_rows(matrix) * length
+        _kept[key] = torch.from_numpy(matrix.astype(np.float32).toarray()).to(device)
+    return _kept[key]
+
+
+def expected_precision_on_device(queries: Tensor, codes: Tensor, relevant: Tensor) -> float:
+    """The twin of :func:`boltzhash.metrics.expected_precision` for bits on a device."""
+    n_bits = queries.shape[1]
+    signs = [bits.float() * 2 - 1 for bits in (queries, codes)]
+    distances = ((n_bits - signs[0] @ signs[1].T) / 2).round().long()
+    cells = len(queries) * (n_bits + 1)
+    place = torch.arange(len(queries), device=queries.device).unsqueeze(-1) * (n_bits + 1)
+    keys = (place + distances).flatten()
+    shape = (len(queries), n_bits + 1)
+    there = torch.bincount(keys, minlength=cells).view(shape).double()
+    hits = torch.bincount(keys[relevant.flatten()], minlength=cells).view(shape).double()
+    nearer = there.cumsum(1) - there
+    taken = torch.minimum((TOP - nearer).clamp(min=0), there)
+    return float((hits * taken / there.clamp(min=1)).sum(1).mean() / TOP)

@@ -1,0 +1,219 @@
+"""Train and measure the runs of an experiment; finished ones are skipped, so a sweep can be resumed.
+
+    BOLTZHASH_DATA=... python -m experiments.runs quality ingredients --workers 8
+
+Database is train, a hit is relevant when it shares a label with the query, ties in expectation. Of a
+deep method every epoch is measured, which gives three figures, always named:
+*published* (the best epoch on test, as the authors' code reports), *validation* (test at the epoch that
+is best on val) and *label-free* (test at the last epoch: what a user without labels gets).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from experiments.results.files import Result, write
+from experiments.runs.sweeps import EXPERIMENTS, Run, unfinished
+
+
+def make(run: Run, device: str) -> Any:
+    """The hasher of a run."""
+    from boltzhash.hashers import HASHERS
+
+    if run.settings.method not in HASHERS:
+        raise SystemExit(f"unknown method {run.settings.method!r}: one of {', '.join(HASHERS)}")
+    kind = HASHERS[run.settings.method]
+    build: Any = getattr(kind, "as_published") if run.settings.as_published else kind  # noqa: B009
+    hasher = build(run.bits, random_state=run.seed, **run.settings.arguments)
+    return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
+
+
+def measure(run: Run, device: str) -> Result:
+    """Fit and evaluate one model."""
+    import torch
+
+    from boltzhash.codes import bit_balance, distinct, unpack
+    from boltzhash.hashers.shared.deep import DeepHasher
+    from experiments.runs.corpora import corpus
+    from experiments.runs.evaluation import Curve, final
+
+    data = corpus(run.corpus)
+    hasher = make(run, device)
+    where = torch.device("cuda" if on_gpu(device) else "cpu")
+    curve = Curve(data, where) if isinstance(hasher, DeepHasher) else None
+    if curve is not None:
+        curve.leave_medians(hasher)
+    start = time.perf_counter()
+    hasher.fit(data.train.tfidf, on_epoch=curve)
+    seconds = time.perf_counter() - start
+    precision, database = final(hasher, data)
+    epochs = curve.epochs if curve is not None else []
+    return {
+        **identity(run, hasher),
+        "precision": protocols(precision.test, epochs),
+        "val_precision": precision.val,
+        "curve": epochs,
+        "distinct_codes": distinct(database),
+        "bit_balance": round(bit_balance(unpack(database)), 4),
+        "epochs": hasher.history_[-1].epoch if hasattr(hasher, "history_") else None,
+        "seconds": round(seconds, 2),
+        "data_sha256": data.sha256,
+        **circumstances(device),
+    }
+
+
+def identity(run: Run, hasher: Any) -> Result:
+    """Which run a result is of, and every parameter of what was fitted."""
+    return {
+        "run": run.name,
+        "experiment": run.experiment,
+        "settings": run.settings.name,
+        "method": run.settings.method,
+        "corpus": run.corpus,
+        "bits": run.bits,
+        "seed": run.seed,
+        "params": hasher.get_params(),
+    }
+
+
+def protocols(last: float, epochs: list[tuple[int, float, float]]) -> dict[str, float]:
+    """Test precision under the three protocols; one figure where there are no epochs to choose."""
+    if not epochs:
+        return dict.fromkeys(("published", "validation", "label-free"), last)
+    best_on_val = max(epochs, key=lambda row: row[1])
+    best_on_test = max(epochs, key=lambda row: row[2])
+    return {"published": best_on_test[2], "validation": best_on_val[2], "label-free": last}
+
+
+def on_gpu(device: str) -> bool:
+    import torch
+
+    return device != "cpu" and torch.cuda.is_available()
+
+
+def circumstances(device: str) -> Result:
+    """What a figure depends on beside its parameters."""
+    import numpy
+    import torch
+
+    import boltzhash
+
+    return {
+        "commit": _commit(),
+        "hardware": torch.cuda.get_device_name()
+        if on_gpu(device)
+        else f"CPU, {os.cpu_count()} cores",
+        "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 3),
+        "versions": {
+            "boltzhash": boltzhash.__version__,
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "torch": torch.__version__,
+        },
+    }
+
+
+def _commit() -> str:
+    """The commit that ran; COMMIT names it where the code was copied without its history."""
+    if "COMMIT" in os.environ:
+        return os.environ["COMMIT"]
+    command = ["git", "describe", "--always", "--dirty"]
+    described = subprocess.run(command, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
+    parser.add_argument("--workers", type=int, default=1, help="models trained side by side")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seeds", type=int, nargs="+", help="only these seeds")
+    parser.add_argument("--settings", nargs="+", help="only these settings")
+    parser.add_argument("--seconds", type=float, help="start no run after so long")
+    options = parser.parse_args()
+    listed = [run for name in options.experiments for run in EXPERIMENTS[name]]
+    names, seeds = {run.settings.name for run in listed}, {run.seed for run in listed}
+    _check_known("--settings", options.settings, names)
+    _check_known("--seeds", options.seeds, seeds)
+    todo = unfinished(
+        run
+        for run in listed
+        if run.seed in (options.seeds or seeds) and run.settings.name in (options.settings or names)
+    )
+    sweep(todo, partial(measure, device=options.device), options.workers, options.seconds)
+
+
+def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:
+    """Refuse what no run has: doing nothing for a slip of the pen would look like being done."""
+    if unknown := sorted(set(asked or ()) - known):
+        shown = ", ".join(map(str, sorted(known)))
+        raise SystemExit(f"{option}: expected some of {shown}, got {unknown[0]!r}")
+
+
+def sweep(
+    todo: list[Run],
+    measured: Callable[[Run], Result],
+    workers: int,
+    seconds: float | None = None,
+    runs_per_process: int | None = None,
+) -> None:
+    """Run them side by side, writing each as it is done; one that fails does not stop the others."""
+    print(f"{len(todo)} runs to do", flush=True)
+    deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
+    failed, late = [], 0
+    with (
+        TemporaryDirectory() as kept,
+        ProcessPoolExecutor(
+            workers,
+            mp_context=get_context("spawn"),
+            initializer=keep_weak_labels,
+            initargs=(kept,),
+            max_tasks_per_child=runs_per_process,
+        ) as pool,
+    ):
+        running = {pool.submit(_until, deadline, measured, run): run for run in todo}
+        for number, done in enumerate(as_completed(running), 1):
+            run = running[done]
+            try:
+                result = done.result()
+            except Exception as error:
+                failed.append(f"{run.name}: {error}")
+                continue
+            if result is None:
+                late += 1
+                continue
+            write(run.experiment, result)
+            print(
+                f"{number}/{len(todo)} {run.name} "
+                f"{result['precision']['label-free']:.4f} {result['seconds']} s",
+                flush=True,
+            )
+    if late:
+        print(f"{late} runs not started within {seconds:g} s: the same command resumes with them")
+    if failed:
+        raise SystemExit("failed:\n" + "\n".join(failed))
+
+
+def keep_weak_labels(folder: str) -> None:
+    """RBSH's labeller takes longer than its training and is the same for all lengths and seeds."""
+    from joblib import Memory
+
+    from boltzhash.hashers.shared import ranking
+
+    ranking.weak_neighbours = Memory(folder, verbose=0).cache(ranking.weak_neighbours)
+
+
+def _until(deadline: float, measured: Callable[[Run], Result], run: Run) -> Result | None:
+    # time.monotonic is the same clock in all processes of a machine
+    return measured(run) if time.monotonic() < deadline else None

@@ -1,0 +1,219 @@
+"""Which models are trained: every experiment is a list of runs, a run is one line of its result file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.results.files import read_all
+
+MAIN = ("ng20", "reuters", "tmc")
+LENGTHS = (8, 16, 32, 64, 128)
+DEEP = ("NASH", "VDSH", "GMSH", "BMSH", "Doc2hash", "RBSH", "StackedRBM")
+SHALLOW = ("LSH", "SpectralHashing", "SelfTaughtHashing", "ITQ")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A name for a class and the arguments that are not its defaults."""
+
+    name: str
+    method: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    as_published: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train and measure."""
+
+    experiment: str
+    settings: Settings
+    corpus: str
+    bits: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.settings.name}-{self.corpus}-{self.bits}-{self.seed}"
+
+
+def grid(
+    experiment: str,
+    settings: Iterable[Settings],
+    corpora: Iterable[str],
+    lengths: Iterable[int],
+    seeds: Iterable[int],
+) -> list[Run]:
+    """Every combination; seeds go slowest, so that an interrupted sweep has whole tables first."""
+    return [
+        Run(experiment, s, corpus, bits, seed)
+        for seed, s, corpus, bits in itertools.product(seeds, settings, corpora, lengths)
+    ]
+
+
+def unfinished(runs: Iterable[Run]) -> list[Run]:
+    """Those without a result; a file that is not understood is refused, not written anew."""
+    runs = list(runs)
+    sweeps = {run.experiment for run in runs}
+    done = {(sweep, result["run"]) for sweep in sweeps for result in read_all(sweep)}
+    return [run for run in runs if (run.experiment, run.name) not in done]
+
+
+DEFAULT = Settings("CorrSH", "CorrSH")
+PUBLISHED = Settings("CorrSH-published", "CorrSH", as_published=True)
+FACTORISED = Settings("factorised", "CorrSH", {"rank": 0, "n_components": 1})
+ONE_NETWORK = Settings("one-network", "CorrSH", {"networks": 1})
+
+# What each ingredient of the defaults gives: the defaults with it taken away or put differently.
+WITHOUT = [
+    Settings("no-neighbours", "CorrSH", {"neighbours": 0}),
+    Settings("no-contrast", "CorrSH", {"contrast": 0.0}),
+    Settings("no-neighbour-words", "CorrSH", {"neighbour_share": 0.0}),
+    FACTORISED,
+    Settings("tfidf-target", "CorrSH", {"target": "tfidf"}),
+    Settings("words-target", "CorrSH", {"target": "words"}),
+    Settings("raw-input", "CorrSH", {"input_length": None}),
+    Settings("random-start", "CorrSH", {"unigram_start": False}),
+    Settings("rising-kl", "CorrSH", {"kl_weight": (0.0, 0.1), "kl_ramp": 1.0}),
+    Settings("published-noise", "CorrSH", {"decoder_noise": (1.0, 0.9)}),
+]
+COMBINED = [
+    Settings("CorrSH-mixture-prior", "CorrSH", {"prior_groups": 20}),
+    Settings("CorrSH-ranking", "CorrSH", {"ranking": 1.0}),
+]
+ESTIMATORS = [
+    Settings(f"CorrSH-{name}", "CorrSH", {"gradient": name})
+    for name in ("gumbel-softmax", "arm", "rebar", "relax")
+]
+
+# One recipe for all: what CorrSH.as_published has in common with the published codes of the others.
+RECIPE: dict[str, Any] = {
+    "target": "words",
+    "input_length": None,
+    "unigram_start": False,
+    "epochs": 100,
+    "batch_size": 100,
+    "learning_rate": 1e-3,
+    "learning_rate_decay": "steps",
+    "dropout": 0.2,
+    "kl_ramp": 1.0,
+}
+BITS_KL, LATENTS_KL = (0.0, 0.1), (0.0, 1.0)
+AS_PUBLISHED = [
+    PUBLISHED,
+    *(
+        Settings(f"{name}-published", name, {**RECIPE, "kl_weight": kl, **more})
+        for name, kl, more in (
+            ("NASH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
+            ("BMSH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
+            ("Doc2hash", BITS_KL, {}),
+            ("RBSH", BITS_KL, {}),
+            ("VDSH", LATENTS_KL, {}),
+            ("GMSH", LATENTS_KL, {}),
+        )
+    ),
+]
+
+
+def ablation(rank: int, components: int, *, fixed_kl: bool) -> Settings:
+    """CorrSH as published with other v and k, whose KL weight follows them or stays at .1."""
+    kind = "fixed" if fixed_kl else "authors"
+    arguments: dict[str, Any] = {"rank": rank, "n_components": components}
+    if fixed_kl:
+        arguments |= {"kl_weight": BITS_KL, "kl_ramp": 1.0}
+    return Settings(f"v{rank}-k{components}-{kind}", "CorrSH", arguments, as_published=True)
+
+
+RANKS, COMPONENTS = (0, 1, 5, 10), (1, 3, 5, 10)
+ABLATIONS = [
+    ablation(rank, components, fixed_kl=fixed_kl)
+    for fixed_kl in (False, True)
+    for rank, components in (
+        (0, 1),  # independent bits, whose divergence h_1 gives exactly in expectation
+        *((v, 10) for v in RANKS),
+        *((10, k) for k in COMPONENTS[:-1]),
+    )
+]
+
+
+def noise(rank: int, components: int, first: float, last: float) -> Settings:
+    """CorrSH as published, KL weight to .1, with another amount of noise before the decoder."""
+    fixed = ablation(rank, components, fixed_kl=True)
+    return Settings(
+        f"v{rank}-k{components}-noise-{first:g}",
+        "CorrSH",
+        {**fixed.arguments, "decoder_noise": (first, last)},
+        as_published=True,
+    )
+
+
+# Independent bits, as published: all that is left between CorrSH and NASH is noise. NASH learns how much
+# of it the decoder gets, CorrSH as published has a fixed amount, of which the paper says nothing.
+WITH_NOISE = [noise(0, 1, 1.0, 0.9), noise(0, 1, 0.5, 0.5)]
+WITHOUT_NOISE = [noise(0, 1, 0.0, 0.0), noise(10, 10, 0.0, 0.0)]
+
+EXPERIMENTS: dict[str, list[Run]] = {
+    # The whole path in a minute or two: a deep method, a shallow one, one length, few epochs.
+    "smoke": grid(
+        "smoke",
+        [
+            Settings("CorrSH", "CorrSH", {"epochs": 2, "neighbours": 5, "n_components": 2}),
+            Settings("NASH", "NASH", {"epochs": 2}),
+            Settings("ITQ", "ITQ"),
+        ],
+        ["reuters"],
+        [16],
+        [0],
+    ),
+    # What a user gets from the defaults, and whether a seed ever collapses.
+    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(10)),
+    "quality-unseen": grid(
+        "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
+    ),
+    "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
+    "ingredients": grid("ingredients", [DEFAULT], MAIN, [8, 32, 128], range(5))
+    + grid("ingredients", WITHOUT, MAIN, [32], range(5))
+    + grid("ingredients", [ONE_NETWORK], MAIN, [128], range(5))
+    + grid("ingredients", [FACTORISED], MAIN, [8, 128], range(5)),
+    # The paper's Tables 1 to 3: every method at every length, with its own defaults and as published.
+    "tables": grid(
+        "tables",
+        [*(Settings(name, name) for name in (*DEEP, *SHALLOW)), *AS_PUBLISHED],
+        MAIN,
+        LENGTHS,
+        range(3),
+    ),
+    # Table 5: rank and components, at 64 bits.
+    "ablations": grid("ablations", ABLATIONS, MAIN, [64], range(5)),
+    # Where the margin over NASH comes from.
+    "noise": grid("noise", WITH_NOISE, MAIN, [8, 128], range(3))
+    + grid("noise", WITHOUT_NOISE, MAIN, LENGTHS, range(5))
+    # The one length where seeds 0 to 4 differ by posterior: is it there with other seeds?
+    + grid("noise", WITHOUT_NOISE, MAIN, [32], range(5, 10)),
+    # The claim that the posterior goes with every prior and loss, at every length.
+    "combined": grid("combined", COMBINED, MAIN, LENGTHS, range(3)),
+    # The appendix: RBSH's preprocessing.
+    "appendix": grid(
+        "appendix",
+        [
+            DEFAULT,
+            PUBLISHED,
+            Settings(
+                "CorrSH-published-no-noise",
+                "CorrSH",
+                {"decoder_noise": (0.0, 0.0)},
+                as_published=True,
+            ),
+            Settings("RBSH", "RBSH"),
+            Settings("RBSH-published", "RBSH", AS_PUBLISHED[4].arguments),
+        ],
+        ["ng20-rbsh", "tmc-rbsh"],
+        LENGTHS,
+        range(3),
+    ),
+    # CorrSH with other ways to get a gradient through a bit.
+    "estimators": grid("estimators", ESTIMATORS, MAIN, [32], range(3)),
+}

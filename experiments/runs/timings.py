@@ -1,0 +1,49 @@
+"""Seconds an epoch by (v, k) against NASH: the paper's Table 4. Alone on the GPU, nothing beside it.
+
+BOLTZHASH_DATA=... python -m experiments.runs.timings
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from experiments import paper
+from experiments.results.files import write
+from experiments.runs.corpora import corpus
+from experiments.runs.runner import circumstances
+
+FEW, MANY = 10, 60  # epochs of two fits; what the second takes longer is training alone
+BITS, BATCH = 64, 100
+
+
+def seconds_an_epoch(hasher: Any, name: str) -> float:
+    """Of what a longer fit adds: preparation and the recording of steps are in both."""
+
+    def fitted_in(epochs: int) -> float:
+        start = time.perf_counter()
+        hasher.set_params(epochs=epochs).fit(corpus(name).train.tfidf)
+        return time.perf_counter() - start
+
+    fitted_in(FEW)  # once for what is set up only once
+    few, many = fitted_in(FEW), fitted_in(MANY)
+    return (many - few) / (MANY - FEW)
+
+
+def main() -> None:
+    from boltzhash.hashers import NASH, CorrSH
+
+    settings: dict[str, Any] = {"batch_size": BATCH}
+    published: dict[str, Any] = {"neighbours": 0, "contrast": 0.0, "networks": 1}
+    hashers: dict[str, Any] = {"NASH": NASH(BITS, **settings)}
+    for v, k in paper.SECONDS:
+        hashers[f"v{v}-k{k}"] = CorrSH(BITS, rank=v, n_components=k, **published, **settings)
+    for name, hasher in hashers.items():
+        seconds = seconds_an_epoch(hasher, "tmc")
+        print(name, f"{seconds:.4f} s an epoch", flush=True)
+        result = {"run": name, "settings": name, "corpus": "tmc", "bits": BITS, "batch_size": BATCH}
+        write("timings", {**result, "seconds_an_epoch": seconds, **circumstances("auto")})
+
+
+if __name__ == "__main__":
+    main()

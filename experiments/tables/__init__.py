@@ -1,0 +1,1 @@
+"""From ``results`` to the tables of the documentation."""

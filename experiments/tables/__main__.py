@@ -1,0 +1,3 @@
+from experiments.tables.pages import main
+
+main()

@@ -1,0 +1,223 @@
+"""``boltzhash fit``, ``explain`` and ``methods``: their arguments, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boltzhash.cli.arguments import (
+    add_corpus,
+    add_features,
+    add_json,
+    add_model,
+    read_documents,
+    read_vectors,
+    with_progress,
+)
+from boltzhash.cli.reporting import OK, say
+from boltzhash.text.stopwords import LANGUAGES
+
+if TYPE_CHECKING:
+    from boltzhash.hashers import Hasher
+
+
+def add_parsers(subparsers: Any) -> None:
+    """Hook the commands into the command line."""
+    _add_fit(subparsers)
+    _add_explain(subparsers)
+    _add_methods(subparsers)
+
+
+def _add_fit(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "fit",
+        help="learn a model from a corpus",
+        description="Learn from a corpus how to turn documents into codes. Needs no labels. An "
+        "interrupted fit keeps its state in MODEL.checkpoint; the same command goes on from there.",
+    )
+    add_corpus(parser)
+    add_features(parser, "make codes from these vectors, one a document, and speak of its words")
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
+    parser.add_argument(
+        "--method", default="CorrSH", metavar="NAME", help="see `boltzhash methods` (CorrSH)"
+    )
+    parser.add_argument(
+        "--bits", type=int, default=64, help="length of a code, a multiple of 8 (64)"
+    )
+    parser.add_argument(
+        "--published",
+        action="store_true",
+        help="train CorrSH as its paper did (100 epochs) instead of with our defaults",
+    )
+    parser.add_argument(
+        "--epochs", type=int, help="passes over the corpus (25, more if it is small)"
+    )
+    parser.add_argument("--rank", help='rank of the couplings between bits, or "full" (10)')
+    parser.add_argument("--learning-rate", type=float, help="of Adam, at its highest (0.005)")
+    parser.add_argument("--max-words", type=int, help="size of the vocabulary (10000)")
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="such as 4GB: learn words from the whole corpus and the rest from as many of its "
+        "documents as fit",
+    )
+    parser.add_argument(
+        "--language",
+        help=f"whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="same seed, same codes (0)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (auto)")
+    add_json(parser)
+    parser.set_defaults(run=fit)
+
+
+def _add_explain(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "explain",
+        help="show what each bit stands for",
+        description="For each bit, the words it makes likelier when it is on and when it is off.",
+    )
+    add_model(parser)
+    parser.add_argument("--words", type=int, default=8, help="words a side (8)")
+    add_json(parser)
+    parser.set_defaults(run=explain)
+
+
+def _add_methods(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "methods",
+        help="list the hashing methods",
+        description="For each method of fit --method: what it does, its paper, what fitting needs.",
+    )
+    add_json(parser)
+    parser.set_defaults(run=methods)
+
+
+def fit(options: argparse.Namespace) -> int:
+    from boltzhash.storage.folders import check_output
+
+    hasher = _chosen_hasher(options)
+    output = Path(options.output)
+    checkpoint = output.with_name(output.name + ".checkpoint")
+    check_output(output.resolve(), "boltzhash model")
+    start = time.monotonic()
+    try:
+        hasher.fit(
+            (document.text for document in with_progress(read_documents(options), "reading")),
+            features=read_vectors(options),
+            max_memory=options.max_memory,
+            checkpoint=checkpoint,
+        )
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            say(f"{checkpoint} keeps what is done; the same command goes on from there")
+        raise
+    hasher.save(output)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    report = {
+        "model": str(output),
+        "method": type(hasher).__name__,
+        "bits": hasher.n_bits,
+        "words": hasher.n_features_in_,
+        "distinct_codes": hasher.distinct_codes_,
+        "bit_balance": hasher.bit_balance_,
+        "seconds": round(time.monotonic() - start, 1),
+    }
+    if hasher.feature_scaling_ is not None:
+        report["features"] = len(hasher.feature_scaling_.mean)
+    history = getattr(hasher, "history_", None)
+    if history:
+        last = history[-1]
+        terms = {"epochs": last.epoch, "reconstruction": last.reconstruction, "kl": last.kl}
+        report.update(terms)
+    if options.json:
+        print(json.dumps(report))
+        return OK
+    read = f"{report['features']} features, " if "features" in report else ""
+    print(
+        f"wrote {output}: {report['method']}, {report['bits']} bits, {read}{report['words']} words, "
+        f"{report['seconds']} s\n"
+        f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
+    )
+    if history:
+        print(
+            f"{report['epochs']} epochs: reconstruction {report['reconstruction']:.1f} and KL "
+            f"{report['kl']:.1f} nats a document"
+        )
+    return OK
+
+
+def _chosen_hasher(options: argparse.Namespace) -> Hasher:
+    """The hasher that the command line asks for; an option it does not have is named."""
+    from boltzhash.hashers import HASHERS, CorrSH
+
+    if options.method not in HASHERS:
+        raise ValueError(f"--method must be one of {', '.join(HASHERS)}, got {options.method!r}")
+    kind = HASHERS[options.method]
+    if options.published and kind is not CorrSH:
+        raise ValueError(f"--published is for CorrSH, got --method {options.method}")
+    chosen = {
+        "epochs": options.epochs,
+        "rank": _rank(options.rank),
+        "learning_rate": options.learning_rate,
+        "max_words": options.max_words,
+    }
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    for name in settings:
+        if name not in kind.defaults():
+            raise ValueError(f"--{name.replace('_', '-')} is no argument of {options.method}")
+    if options.language is not None:
+        settings["language"] = None if options.language == "none" else options.language
+    for name, value in {"device": options.device, "verbose": True}.items():
+        if name in kind.defaults():
+            settings[name] = value
+    make = CorrSH.as_published if options.published else kind
+    return make(options.bits, random_state=options.seed, **settings)
+
+
+def methods(options: argparse.Namespace) -> int:
+    from boltzhash.hashers import HASHERS
+
+    for name, kind in HASHERS.items():
+        needs = "torch" if kind.needs_torch else None
+        if options.json:
+            row = {
+                "method": name,
+                "summary": kind.summary(),
+                "reference": kind.reference(),
+                "fit_needs": needs,
+            }
+            print(json.dumps(row, ensure_ascii=False))
+        else:
+            print(f"{name:<18} {kind.summary()}")
+            print(f"{'':<18} {kind.reference()}")
+            print(f"{'':<18} fit needs {needs or 'nothing more'}")
+    return OK
+
+
+def _rank(text: str | None) -> int | str | None:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return text  # "full", or something that the model's own check names
+
+
+def explain(options: argparse.Namespace) -> int:
+    from boltzhash.hashers import load
+
+    hasher = load(options.model)
+    if not hasattr(hasher, "explain"):
+        raise ValueError(f"a {type(hasher).__name__} has no decoder to explain its bits with")
+    if options.words < 1:
+        raise ValueError(f"--words must be at least 1, got {options.words}")
+    for bit in hasher.explain(options.words):
+        if options.json:
+            print(json.dumps(bit._asdict(), ensure_ascii=False))
+        else:
+            print(f"bit {bit.bit:<4} on:  {' '.join(word for word, _ in bit.up)}")
+            print(f"         off: {' '.join(word for word, _ in bit.down)}")
+    return OK

@@ -1,0 +1,606 @@
+"""A durable collection: what callers give is checked here, a store keeps it. See docs/collections.md."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from boltzhash.arguments import check_integer, check_number
+from boltzhash.collection.engines import create_store, open_store
+from boltzhash.collection.export import write_jsonl
+from boltzhash.collection.filters import Condition, Where, parse_where
+from boltzhash.collection.locations import parse_location
+from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
+from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
+from boltzhash.collection.store import BATCH, FieldValue, OnBatch, Places, Rows, Standing, Store, T
+from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
+from boltzhash.encoding.coding import Coded, Query, coded_documents, coded_query
+from boltzhash.encoding.model_files import ModelFile
+from boltzhash.encoding.ray import documents_encoded_on_ray
+from boltzhash.errors import CollectionError
+from boltzhash.hashers import Hasher
+from boltzhash.search.duplicates import duplicate_groups
+from boltzhash.search.hits import Answer
+from boltzhash.search.order import CANDIDATES, by_words
+from boltzhash.threads import in_threads
+
+WAIT = 10.0  # seconds that a write waits for another process that writes
+
+Documents = Iterable[Document | Mapping[str, Any]]
+
+
+class Collection:
+    """Documents that come and go, found by the Hamming distance of their codes.
+
+    Made with :meth:`create`, opened with :meth:`open`: in a folder, in PostgreSQL or in Milvus, with the
+    same verbs and answers. Everything that a method has acknowledged by returning is on disk. Any number
+    of processes may read while one writes; each search sees one committed generation as a whole, the
+    newest when it began. Within a process one collection may be used by many threads; its operations
+    take turns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from boltzhash import LSH
+    >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
+    >>> path = Path(tempfile.mkdtemp(), "collection")
+    >>> with Collection.create(path, LSH(n_bits=64).fit(texts)) as collection:
+    ...     n = collection.add(
+    ...         {"id": f"doc-{i}", "text": text, "metadata": {"year": 2020 + i}}
+    ...         for i, text in enumerate(texts)
+    ...     )
+    ...     answer = collection.search("bread and butter", k=3, where={"year": {">=": 2021}})
+    >>> n, answer.ids[0], len(answer), answer.documents[0].metadata
+    (4, 'doc-2', 3, {'year': 2022})
+    """
+
+    def __init__(self, store: Store, coder: Coder) -> None:
+        self._store = store
+        self._coder = coder
+        self._lock = threading.RLock()
+        self._is_open = True
+        self._held: Standing | None = None
+        self.written_generation: int | None = None  # of the last write that this object made
+
+    @classmethod
+    def create(cls, location: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
+        """A new, empty collection at ``location``, whose codes come from ``hasher``.
+
+        The arguments are those of :meth:`open`. The model is kept with the documents, so that any
+        client can open the collection.
+        """
+        check_reads_texts(hasher)
+        _check_wait(wait)
+        coder = Coder(hasher.fingerprint(), hasher)
+        return cls(create_store(parse_location(location), coder, wait), coder)
+
+    @classmethod
+    def open(
+        cls, location: str | Path, hasher: Hasher | None = None, *, wait: float = WAIT
+    ) -> Self:
+        """The collection at ``location``.
+
+        Parameters
+        ----------
+        location : str or path
+            A folder; ``"postgresql://host/database#name"`` (PostgreSQL with pgvector);
+            ``"milvus://host:19530/database#name"``, or ``"milvus:///path/to/file.db#name"`` for
+            milvus-lite in this process. Without ``#name`` a collection on a server is called
+            "documents". Passwords are better left to the environment; see docs/scale.md.
+        hasher : Hasher, optional
+            The model lies with the collection; one that is given must be the same.
+        wait : float
+            How many seconds a write waits for another process that writes, before it gives up with
+            :class:`boltzhash.errors.CollectionBusyError`.
+
+        Raises :class:`boltzhash.errors.CollectionError` if there is no collection, if it is damaged, or
+        if a newer boltzhash wrote it; one of an older format is brought up to date.
+        """
+        _check_wait(wait)
+        store = open_store(parse_location(location), wait)
+        try:
+            model = store.read(lambda standing: standing.model)
+            if hasher is not None:
+                check_made_by(hasher, model, store.shown)
+            return cls(store, Coder(model, hasher or store.load_model(model)))
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Give back what it holds; what was written is on disk already."""
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Collection {self.location}>"
+
+    @property
+    def location(self) -> str:
+        """Where it is, without credentials."""
+        return self._store.shown
+
+    @property
+    def hasher(self) -> Hasher:
+        """The model that makes the codes."""
+        return self._read(self._hasher_of)
+
+    # Writing
+
+    def add(self, documents: Documents) -> int:
+        """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
+
+        They are streamed, 1024 in a transaction. An id that is there already, or twice in a batch, is
+        a :class:`boltzhash.errors.DuplicateIdError`: nothing of that batch is added, the batches
+        before it are.
+        """
+        return self._write_batches(checked_documents(documents), self._store.add)
+
+    def upsert(self, documents: Documents) -> int:
+        """Add documents, or overwrite those whose id is there; they keep their place among ties."""
+        return self._write_batches(checked_documents(documents), self._store.upsert)
+
+    def add_resumably(self, documents: Documents, name: str) -> int:
+        """Add documents; after an interruption the same call resumes after the last batch.
+
+        ``name`` says what is being added. The collection remembers how far it came until all is
+        added; the same documents must come again in the same order. Returns how many this call added.
+        """
+        came_to = self.unfinished()
+        remaining = checked_documents(documents)
+        done = 0
+        if came_to is not None and came_to["name"] == name:
+            done = came_to["done"]
+            _check_resumed(next(itertools.islice(remaining, done - 1, None), None), came_to)
+
+        def write(batch: list[Coded]) -> None:
+            nonlocal done
+            done += len(batch)
+            self._store.add(batch)
+            last = batch[-1].document.id
+            self._store.note_unfinished({"name": name, "done": done, "last_id": last})
+
+        added = self._write_batches(remaining, write)
+        with self._open_lock():
+            self._store.write(lambda _: self._store.note_unfinished(None))
+        return added
+
+    def unfinished(self) -> dict[str, Any] | None:
+        """What :meth:`add_resumably` has still to do: ``name``, ``done`` and ``last_id``, or None."""
+        return self._read(lambda standing: standing.unfinished)
+
+    def add_from(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        text_field: str = "text",
+        id_field: str | None = None,
+        metadata: bool | Sequence[str] = True,
+        shards: str | Path | None = None,
+    ) -> int:
+        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; how many.
+
+        If an id is there already its document is overwritten, so that after an interruption the same
+        call can be made again. ``shards`` is a folder that every machine of the cluster sees; it keeps
+        the codes until they are written. See :mod:`boltzhash.encoding.ray`.
+        """
+        hasher, n = self.hasher, 0
+        coder = Coder(hasher.fingerprint(), hasher)
+        with documents_encoded_on_ray(
+            hasher,
+            paths,
+            text_field=text_field,
+            id_field=id_field,
+            metadata=metadata,
+            shards=shards,
+        ) as batches:
+            for batch in batches:
+                with self._open_lock():
+                    self._write_coded(coder, batch)
+                n += len(batch)
+        return n
+
+    def delete(self, ids: Iterable[Id]) -> int:
+        """Delete documents, all in one transaction; returns how many of the ids were there."""
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
+        checked = list(dict.fromkeys(check_id(id_) for id_ in ids))
+        with self._open_lock():
+            n, self.written_generation = self._store.write(lambda _: self._store.delete(checked))
+        return n
+
+    def rehash(self, hasher: Hasher, *, on_batch: OnBatch | None = None) -> None:
+        """Go over to a new model. Until all new codes are there, searches use the old ones.
+
+        After an interruption the same call resumes where it stopped. Others may write meanwhile.
+        ``on_batch`` is told how many documents are done, and of how many.
+        """
+        check_reads_texts(hasher)
+        with self._open_lock():
+            self._store.rehash(Coder(hasher.fingerprint(), hasher), BATCH, on_batch)
+
+    # Searching
+
+    def search(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        rerank: bool | int = False,
+        approximate: bool = False,
+    ) -> Answer:
+        """The k documents whose codes are nearest to a text or a packed code, nearest first.
+
+        Parameters
+        ----------
+        query : str, or uint8 array (n_bits / 8,)
+        k : int
+            Fewer are found if there are fewer that ``where`` allows.
+        where : dict, optional
+            Filters by metadata before the cut at k, for example
+            ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
+            :mod:`boltzhash.collection.filters`.
+        rerank : bool or int
+            Reorder the 500 nearest (or as many as it says) by their words before the cut.
+        approximate : bool
+            Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
+        """
+        request = _checked_search(k, where, rerank)
+
+        def answer(standing: Standing) -> Answer:
+            hasher = self._hasher_of(standing)
+            coded = coded_query(hasher, query)
+            if request.n_candidates and coded.words is None:
+                raise ValueError("rerank compares words: search for a text, not for a code")
+            if approximate and not is_measured(standing.approximate):
+                raise ValueError(f"{self.location} has no approximate index: build_approximate")
+            hits = self._store.top_k(
+                coded.code, request.n_nearest, request.conditions, approximate=approximate
+            )
+            if request.n_candidates:
+                hits = by_words(coded.words, hits, hasher.tfidf, request.n_candidates)
+            return Answer(hits[:k], coded.text, coded.code, coded.known_words)
+
+        return self._read(answer)
+
+    def within(self, query: Query, radius: int, *, where: Where | None = None) -> Answer:
+        """All documents whose codes are at most ``radius`` bits away, nearest first."""
+        _check_radius(radius)
+        conditions = parse_where(where)
+
+        def answer(standing: Standing) -> Answer:
+            coded = coded_query(self._hasher_of(standing), query)
+            hits = self._store.within(coded.code, radius, conditions)
+            return Answer(hits, coded.text, coded.code, coded.known_words)
+
+        return self._read(answer)
+
+    def is_duplicate(self, text: str, radius: int) -> bool:
+        """Whether a document at most ``radius`` bits from this text is there.
+
+        A text of which the model knows no word has a code that means nothing; it duplicates none.
+        """
+        _check_radius(radius)
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string, got {type(text).__name__}")
+
+        def answer(standing: Standing) -> bool:
+            coded = coded_query(self._hasher_of(standing), text)
+            return bool(coded.known_words) and self._store.has_known_within(coded.code, radius)
+
+        return self._read(answer)
+
+    def duplicates(self, radius: int) -> list[list[Id]]:
+        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
+
+        Two members of a group may be further apart than the radius, if others lie between. Ids and
+        groups are in the order of insertion. Documents of which the model knows no word are in no
+        group: that their codes are equal means nothing.
+        """
+        _check_radius(radius)
+
+        def answer(_: Standing) -> list[list[Id]]:
+            rows = self._store.rows()
+            places = rows.places[rows.known]
+            groups = duplicate_groups(rows.codes[rows.known], radius)
+            return [list(map(_there, self._store.ids_at(places[group]))) for group in groups]
+
+        return self._read(answer)
+
+    def build_approximate(
+        self, queries: Iterable[str] | None = None, *, k: int = 10
+    ) -> dict[str, Any]:
+        """Build the engine's approximate index and measure its recall, which ``stats`` then states.
+
+        ``queries`` are texts that are not in the collection; without them 200 halves of documents
+        are taken. The recall is the share of the k nearest that it finds, where any document that is
+        as near as the true k-th counts. It is kept with the collection, and how it was measured.
+        """
+        check_integer("k", k, 1, "an integer of 1 or more")
+        texts = list(queries) if queries is not None else held_out_queries(iter(self))
+        if not texts:
+            raise ValueError(
+                "there is nothing to measure the recall with: no documents, no queries"
+            )
+        with self._open_lock():
+            index = self._store.build_index()
+            codes = self.hasher.transform(texts)
+
+            def measure(standing: Standing) -> dict[str, Any]:
+                def nearest(query: int, approximate: bool) -> list[int]:
+                    hits = self._store.top_k(codes[query], k, [], approximate=approximate)
+                    return [hit.distance for hit in hits]
+
+                recall = round(measured_recall(nearest, len(texts)), 4)
+                how = {"k": k, "queries": len(texts), "generation": standing.generation}
+                return {**index, "recall": recall, **how}
+
+            about = self._store.read(measure)
+            self._store.note_approximate(about)
+        return about
+
+    # Reading
+
+    def get(self, id: Id) -> Document | None:
+        """The document with that id, or None."""
+        found = self.find([id]).get(check_id(id))
+        return found.document if found is not None else None
+
+    def find(self, ids: Iterable[Id]) -> dict[Id, Coded]:
+        """The documents with these ids, as far as they are there, with their codes."""
+        checked = [check_id(id_) for id_ in ids]
+        return self._read(lambda _: self._store.find(checked))
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            return self.get(id) is not None  # type: ignore[arg-type]  # checked there
+        except (TypeError, ValueError):
+            return False  # what cannot be an id is not there
+
+    def __len__(self) -> int:
+        return self.standing().n_documents
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents in the order of insertion, as of the generation when it begins."""
+        with self._open_lock():
+            return self._store.documents()
+
+    def rows(self) -> Rows:
+        """All places with their codes, in the order of insertion."""
+        return self._read(lambda _: self._store.rows())
+
+    def documents_at(self, places: Places) -> list[Document]:
+        """The documents at places in the order of insertion, an int64 array of shape (n,)."""
+        return self._read(lambda _: self._store.documents_at(places))
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        """The ids at places, an int64 array of shape (n,); None if a document is gone."""
+        return self._read(lambda _: self._store.ids_at(places))
+
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        """The commonest values of each metadata field, at most so many, with their counts."""
+        return self._read(lambda _: self._store.field_values(most))
+
+    def values_of(self, field: str) -> dict[int, Scalar]:
+        """The value of one metadata field by place, if it is a string, a number or a truth value."""
+        return self._read(lambda _: self._store.values_of(field))
+
+    def standing(self) -> Standing:
+        """Generation, number of documents, model and what is under way."""
+        return self._read(lambda standing: standing)
+
+    def in_one_generation(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives; all that it asks of this collection is true of one generation.
+
+        It must not write, and it may be called again.
+
+        >>> import tempfile
+        >>> from boltzhash import LSH
+        >>> hasher = LSH(n_bits=64).fit(["stars and planets", "bread and butter"])
+        >>> with Collection.create(tempfile.mkdtemp() + "/c", hasher) as collection:
+        ...     n = collection.add([{"id": 1, "text": "stars"}])
+        ...     collection.in_one_generation(lambda: (len(collection), collection.search("stars").ids))
+        (1, [1])
+        """
+        return self._read(lambda _: work())
+
+    # Keeping
+
+    def stats(self) -> dict[str, Any]:
+        """Documents, bits, model, generation, the recall of approximate search, and bytes."""
+
+        def answer(standing: Standing) -> dict[str, Any]:
+            counts, size, n = self._store.counts(), self._store.sizes(), standing.n_documents
+            rehash = {"model": standing.next_model, "documents": counts.rehashed}
+            return {
+                "documents": n,
+                "no_known_word": counts.no_known_word,
+                "bits": standing.n_bits,
+                "method": type(self._hasher_of(standing)).__name__,
+                "model": standing.model,
+                "generation": standing.generation,
+                "format_version": self._store.format_version,
+                "unfinished": standing.unfinished,
+                "rehash": rehash if standing.next_model else None,
+                "approximate": standing.approximate if is_measured(standing.approximate) else None,
+                "bytes": size,
+                "bytes_per_document": {
+                    part: round(number / n, 1)
+                    for part, number in size.items()
+                    if n and part != "models"
+                },
+            }
+
+        return self._read(answer)
+
+    def check(self) -> None:
+        """Read everything and compare it with what was written; raises if something is damaged."""
+        self._read(lambda standing: self._store.check(self._hasher_of(standing)))
+
+    def backup(self, path: str | Path) -> None:
+        """A copy of one generation in a new folder, itself a collection."""
+        target = Path(path)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise FileExistsError(f"{target} is there already: a backup goes into a new folder")
+        with self._open_lock():
+            self._store.backup(target)
+
+    def export(self, path: str | Path) -> int:
+        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` per line."""
+        return write_jsonl(iter(self), Path(path))
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        """Keep files beside the documents, such as their map; earlier ones of that name are replaced."""
+        with self._open_lock():
+            self._store.save_files(name, files)
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        """What :meth:`save_files` was given last under that name."""
+        with self._open_lock():
+            return self._store.load_files(name)
+
+    def files_version(self, name: str) -> str | None:
+        """Another one after each :meth:`save_files`; None if there are no files of that name."""
+        with self._open_lock():
+            return self._store.files_version(name)
+
+    # Inside
+
+    @contextmanager
+    def _open_lock(self) -> Iterator[None]:
+        with self._lock:
+            if not self._is_open:
+                raise ValueError(f"the collection {self.location} is closed")
+            yield
+
+    def _read(self, answer: Callable[[Standing], T]) -> T:
+        with self._open_lock():
+            if self._held is not None:  # inside in_one_generation, or another read
+                return answer(self._held)
+            return self._store.read(partial(self._hold, answer))
+
+    def _hold(self, answer: Callable[[Standing], T], standing: Standing) -> T:
+        self._held = standing
+        try:
+            return answer(standing)
+        finally:
+            self._held = None
+
+    def _hasher_of(self, standing: Standing) -> Hasher:
+        if standing.model != self._coder.model:  # another client has rehashed
+            self._coder = Coder(standing.model, self._store.load_model(standing.model))
+        return self._coder.hasher
+
+    def _write_batches(
+        self, documents: Iterator[Document], write: Callable[[list[Coded]], None]
+    ) -> int:
+        """Hash batches on all cores, and write each in a transaction of its own, in order."""
+        n = 0
+        for coder, batch in in_threads(self._code, _batches(documents)):
+            with self._open_lock():
+                self._write_coded(coder, batch, write)
+            n += len(batch)
+        return n
+
+    def _code(self, batch: list[Document]) -> tuple[Coder, list[Coded]]:
+        coder = self._coder
+        return coder, coded_documents(coder.hasher, batch)
+
+    def _write_coded(
+        self,
+        coder: Coder,
+        batch: list[Coded],
+        write: Callable[[list[Coded]], None] | None = None,
+    ) -> None:
+        """Write in one transaction; hash again if another client has rehashed meanwhile."""
+        write = write or self._store.upsert
+        while True:
+            is_written, generation = self._store.write(
+                partial(_write_if, model=coder.model, write=write, batch=batch)
+            )
+            if is_written:
+                self.written_generation = generation
+                return
+            self._store.read(self._hasher_of)
+            coder, batch = self._code([coded.document for coded in batch])
+
+
+class _SearchRequest(NamedTuple):
+    """What is asked of a search beside the query."""
+
+    k: int
+    n_candidates: int  # how many of the nearest are put in the order of their words
+    conditions: list[Condition]
+
+    @property
+    def n_nearest(self) -> int:
+        return max(self.k, self.n_candidates)
+
+
+def _checked_search(k: int, where: Where | None, rerank: bool | int) -> _SearchRequest:
+    """
+    >>> _checked_search(10, None, rerank=True)
+    _SearchRequest(k=10, n_candidates=500, conditions=[])
+    >>> _checked_search(10, None, rerank=2.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: rerank must be True, False or how many to rerank, got 2.5
+    """
+    check_integer("k", k, 1, "an integer of 1 or more")
+    n_candidates = (CANDIDATES if rerank else 0) if isinstance(rerank, bool) else rerank
+    check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
+    return _SearchRequest(int(k), int(n_candidates), parse_where(where))
+
+
+def _check_radius(radius: int) -> None:
+    check_integer("radius", radius, 0, "an integer of 0 or more")
+
+
+def _check_wait(wait: float) -> None:
+    """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
+    check_number("wait", wait, at_least=0, at_most=86_400)
+
+
+def _check_resumed(last: Document | None, came_to: dict[str, Any]) -> None:
+    if last is None or last.id != came_to["last_id"]:
+        came = "no more" if last is None else repr(last.id)
+        raise ValueError(
+            f"these are not the documents whose adding was interrupted: number {came_to['done'] - 1} "
+            f"must have the id {came_to['last_id']!r}, got {came}"
+        )
+
+
+def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    while batch := list(itertools.islice(documents, BATCH)):
+        yield batch
+
+
+def _write_if(
+    standing: Standing, *, model: str, write: Callable[[list[Coded]], None], batch: list[Coded]
+) -> bool:
+    """Write codes if they are of the collection's model; False if they are not."""
+    if standing.model != model:
+        return False
+    write(batch)
+    return True
+
+
+def _there(id_: Id | None) -> Id:
+    if id_ is None:
+        raise CollectionError("a code has no document: the collection is damaged")
+    return id_

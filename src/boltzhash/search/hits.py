@@ -1,0 +1,146 @@
+"""What a search finds: hits as arrays where they are many, and one by one in an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes
+from boltzhash.corpus import Document
+from boltzhash.search.snippet import snippet, without_title
+
+Rows = NDArray[np.int64]
+Distances = NDArray[np.int32]
+
+
+class Hits(NamedTuple):
+    """Documents found, nearest first, equal distances in the order of insertion; never padding.
+
+    ``search`` gives one for all queries, its arrays of shape (n_queries, k) with fewer columns if fewer
+    documents are there or allowed. ``within`` gives a list of them, one per query, its arrays of one
+    dimension and as long as there are hits.
+    """
+
+    ids: NDArray[Any]
+    distances: Distances
+
+
+class Hit(NamedTuple):
+    """One document that was found.
+
+    Attributes
+    ----------
+    id : str or int
+    distance : int
+        In how many bits its code differs from the query's.
+    document : Document or None
+        With ``id``, ``text`` and ``metadata``; None if only codes and ids are at hand.
+    known : bool
+        False if the model knows no word of the document: then its code means nothing.
+    code : bytes
+        Its packed code.
+    """
+
+    id: str | int
+    distance: int
+    document: Document | None = None
+    known: bool = True
+    code: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """The text of the document, empty if it is not at hand."""
+        return self.document.text if self.document is not None else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one query found, best first: as many hits as there are, never padding.
+
+    In order of (distance, insertion), except after reranking, when the words decide. What a collection
+    answers is true of one committed generation as a whole.
+
+    Attributes
+    ----------
+    hits : list of Hit
+    query : str or None
+        The text that was searched for; None if it was a code.
+    code : uint8 array (n_bits / 8,) or None
+        The query's packed code.
+    known_words : int or None
+        How many words of the query the model knows; with 0 its code, and so the answer, means
+        nothing. None if the query was a code or was made from features.
+
+    Examples
+    --------
+    >>> answer = Answer([Hit("a", 3, Document("a", "Stars. A planet.", {}))], "planet")
+    >>> len(answer), answer.ids, answer.distances.tolist()
+    (1, ['a'], [3])
+    >>> print(answer)
+    planet
+       1    3  a  A planet.
+    """
+
+    hits: list[Hit]
+    query: str | None = None
+    code: Codes | None = None
+    known_words: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @property
+    def ids(self) -> list[str | int]:
+        """The ids of the hits."""
+        return [hit.id for hit in self.hits]
+
+    @property
+    def distances(self) -> Distances:
+        """The Hamming distances of the hits, shape (n_hits,)."""
+        return np.array([hit.distance for hit in self.hits], dtype=np.int32)
+
+    @property
+    def documents(self) -> list[Document]:
+        """The documents of the hits, as far as they are at hand."""
+        return [hit.document for hit in self.hits if hit.document is not None]
+
+    def __str__(self) -> str:
+        lines = [_printable(self.query or "")]
+        if self.known_words == 0:
+            lines.append("  (the model knows no word of this query: these hits mean nothing)")
+        width = min(max((len(str(hit.id)) for hit in self.hits), default=0), 48)
+        for rank, hit in enumerate(self.hits, start=1):
+            line = f"{rank:>4} {hit.distance:>4}  {_printable(str(hit.id)):<{width}}"
+            flag = "" if hit.known else "(no word of it is known) "
+            lines.append(f"{line}  {flag}{_printable(self._excerpt(hit))}".rstrip())
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``boltzhash search --json`` prints."""
+        return {
+            "query": self.query,
+            "known_words": self.known_words,
+            "hits": [self._hit_as_json(rank, hit) for rank, hit in enumerate(self.hits, start=1)],
+        }
+
+    def _hit_as_json(self, rank: int, hit: Hit) -> dict[str, Any]:
+        shown: dict[str, Any] = {"rank": rank, "distance": hit.distance, "id": hit.id}
+        if hit.document is not None:
+            shown["snippet"] = self._excerpt(hit)
+        if not hit.known:
+            shown["no_known_word"] = True
+        return shown
+
+    def _excerpt(self, hit: Hit) -> str:
+        return snippet(without_title(hit.text, str(hit.id)), self.query or "")
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)

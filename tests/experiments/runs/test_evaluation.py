@@ -1,0 +1,77 @@
+"""Precision after every epoch, on a device, against the library's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from boltzhash import VDSH, CorrSH
+from boltzhash.codes import pack
+from boltzhash.metrics import expected_precision
+from experiments.runs import corpora, evaluation
+
+
+@pytest.mark.parametrize("n_bits", [8, 32])
+def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
+    rng = np.random.default_rng(n_bits)
+    queries, codes = rng.random((20, n_bits)) < 0.5, rng.random((300, n_bits)) < 0.5
+    query_labels, labels = rng.random((20, 5)) < 0.3, rng.random((300, 5)) < 0.3
+    relevant = (query_labels.astype(int) @ labels.T.astype(int)) > 0
+    found = evaluation.expected_precision_on_device(
+        *map(torch.from_numpy, (queries, codes, relevant))
+    )
+    expected = expected_precision(pack(queries), pack(codes), query_labels, labels, k=100).mean()
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def made_up_corpus(seed: int) -> Any:
+    """Random words and labels."""
+    rng = np.random.default_rng(seed)
+
+    def split(n: int) -> Any:
+        words = sparse.csr_matrix(rng.random((n, 40)) * (rng.random((n, 40)) < 0.2))
+        return corpora.Split(words, rng.random((n, 4)) < 0.4)
+
+    return corpora.Corpus(split(300), split(20), split(30), f"made up, {seed}")
+
+
+@pytest.mark.parametrize(
+    "hasher",
+    [
+        CorrSH(16, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
+        CorrSH(64, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
+        VDSH(16, epochs=2, hidden_units=16, device="cpu"),
+    ],
+    ids=["one network", "two networks", "medians"],
+)
+def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
+    """Most documents share a code, so that ties matter."""
+    corpus = made_up_corpus(hasher.n_bits)
+    curve = evaluation.Curve(corpus, torch.device("cpu"))
+    hasher.fit(corpus.train.tfidf, on_epoch=curve)
+    at_the_end = evaluation.final(hasher, corpus)[0]
+    on_device = evaluation.OnDevice(corpus, torch.device("cpu"))(hasher)
+    assert on_device == pytest.approx(at_the_end, abs=1e-3)
+    assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
+
+
+def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
+    corpus = made_up_corpus(3)
+    settings: dict[str, Any] = {"epochs": 3, "hidden_units": 16, "device": "cpu"}
+    plain = VDSH(16, **settings).fit(corpus.train.tfidf)
+    curve = evaluation.Curve(corpus, torch.device("cpu"))
+    curve._on_device = evaluation.OnDevice(corpus, torch.device("cpu"))
+    hasher = VDSH(16, **settings)
+    curve.leave_medians(hasher)
+    seen = []
+    hasher.fit(
+        corpus.train.tfidf,
+        on_epoch=lambda fitted: (curve(fitted), seen.append("medians" in fitted.weights_)),
+    )
+    assert seen == [False, False, True]
+    assert len(curve.epochs) == 3
+    np.testing.assert_array_equal(hasher.weights_["medians"], plain.weights_["medians"])
