@@ -1,26 +1,34 @@
-"""boltzhash: short binary codes for documents, and search by Hamming distance."""
+"""boltzhash: short binary codes for documents, and search by Hamming distance.
 
-from pathlib import Path
+The names below are imported when they are first used, so that each costs only what it needs itself.
+"""
 
-from boltzhash.errors import ModelError
-from boltzhash.hashers import (
-    BMSH,
-    GMSH,
-    HASHERS,
-    ITQ,
-    LSH,
-    NASH,
-    RBSH,
-    VDSH,
-    CorrSH,
-    Doc2hash,
-    Hasher,
-    SelfTaughtHashing,
-    SpectralHashing,
-    StackedRBM,
-)
-from boltzhash.storage.folders import read_model
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
 from boltzhash.version import __version__
+
+if TYPE_CHECKING:
+    from boltzhash.collection import Collection
+    from boltzhash.corpus import read_corpus
+    from boltzhash.hashers import (
+        BMSH,
+        GMSH,
+        ITQ,
+        LSH,
+        NASH,
+        RBSH,
+        VDSH,
+        CorrSH,
+        Doc2hash,
+        Hasher,
+        SelfTaughtHashing,
+        SpectralHashing,
+        StackedRBM,
+        load,
+    )
+    from boltzhash.search import ExactIndex
 
 __all__ = [
     "BMSH",
@@ -30,33 +38,31 @@ __all__ = [
     "NASH",
     "RBSH",
     "VDSH",
+    "Collection",
     "CorrSH",
     "Doc2hash",
+    "ExactIndex",
     "Hasher",
     "SelfTaughtHashing",
     "SpectralHashing",
     "StackedRBM",
     "__version__",
     "load",
+    "read_corpus",
 ]
 
+_ROOMS = {"Collection": "collection", "ExactIndex": "search", "read_corpus": "corpus"}
 
-def load(folder: str | Path) -> Hasher:
-    """Load a model that was saved with ``save``.
+if not TYPE_CHECKING:  # a type checker would take every name for one that is here
 
-    Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` where the folder is
-    no model, is damaged, or was written by a newer boltzhash.
-    """
-    kind, params, arrays, words = read_model(Path(folder))
-    if kind not in HASHERS:
-        raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
-    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
-    if differ:
-        raise ModelError(
-            f"{folder} is of a {kind} with other settings than this boltzhash has "
-            f"({', '.join(differ)}): fit it again, or use the version that saved it"
-        )
-    try:
-        return HASHERS[kind]._restore(params, arrays, words)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder} does not fit together: {error}") from error
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            room = import_module(f"boltzhash.{_ROOMS.get(name, 'hashers')}")
+            value = globals()[name] = getattr(room, name)
+            return value
+        if not name.startswith("_") and find_spec(f"boltzhash.{name}") is not None:
+            return import_module(f"boltzhash.{name}")  # as in boltzhash.errors.ModelError
+        raise AttributeError(f"module 'boltzhash' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -141,8 +141,8 @@ def is_collection(path: str) -> bool:
 
 
 def index(options: argparse.Namespace) -> int:
-    from boltzhash import load
     from boltzhash.collection import Collection
+    from boltzhash.hashers import load
 
     name = f"index {options.corpus}"
     hasher = load(options.model)
@@ -213,7 +213,7 @@ def names_collection(options: argparse.Namespace) -> bool:
         return True
     if options.codes is None or not is_collection(options.codes):
         return False
-    from boltzhash import load
+    from boltzhash.hashers import load
 
     options.collection, options.hasher = options.codes, load(options.model)
     return True
@@ -273,7 +273,7 @@ def stats(options: argparse.Namespace) -> int:
 def rehash(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from boltzhash import load
+    from boltzhash.hashers import load
 
     hasher = load(options.model)
     with (

@@ -128,7 +128,7 @@ def _rank(text: str | None) -> int | str | None:
 
 
 def encode(options: argparse.Namespace) -> int:
-    from boltzhash import load
+    from boltzhash.hashers import load
 
     hasher = load(options.model)
     counts = _encode_on_ray(hasher, options) if options.ray else _encode_here(hasher, options)
@@ -181,8 +181,8 @@ def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, int
 
 
 def search(options: argparse.Namespace) -> int:
-    from boltzhash import load
     from boltzhash.cli import collections as collection_commands
+    from boltzhash.hashers import load
     from boltzhash.search.finder import Finder
     from boltzhash.storage.codes import read_codes
 
@@ -220,7 +220,7 @@ def search(options: argparse.Namespace) -> int:
 
 
 def explain(options: argparse.Namespace) -> int:
-    from boltzhash import load
+    from boltzhash.hashers import load
 
     hasher = load(options.model)
     if not hasattr(hasher, "explain"):

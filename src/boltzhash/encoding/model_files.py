@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from boltzhash import load
 from boltzhash.errors import CollectionError, ModelError
-from boltzhash.hashers import Hasher
+from boltzhash.hashers import Hasher, load
 
 
 class ModelFile(NamedTuple):

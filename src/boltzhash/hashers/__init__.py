@@ -1,5 +1,8 @@
-"""The hashers, one paper a file, and the one table from their names to their classes."""
+"""The hashers, one paper a file, the one table from their names to their classes, and :func:`load`."""
 
+from pathlib import Path
+
+from boltzhash.errors import ModelError
 from boltzhash.hashers.bmsh import BMSH
 from boltzhash.hashers.corrsh import CorrSH
 from boltzhash.hashers.doc2hash import Doc2hash
@@ -13,6 +16,7 @@ from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.spectral import SpectralHashing
 from boltzhash.hashers.stacked_rbm import StackedRBM
 from boltzhash.hashers.vdsh import VDSH
+from boltzhash.storage.folders import read_model
 
 HASHERS: dict[str, type[Hasher]] = {
     "CorrSH": CorrSH,
@@ -44,4 +48,26 @@ __all__ = [
     "SelfTaughtHashing",
     "SpectralHashing",
     "StackedRBM",
+    "load",
 ]
+
+
+def load(folder: str | Path) -> Hasher:
+    """Load a model that was saved with ``save``.
+
+    Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` if the folder is not
+    a model, is damaged, or was written by a newer boltzhash.
+    """
+    kind, params, arrays, words = read_model(Path(folder))
+    if kind not in HASHERS:
+        raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
+    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
+    if differ:
+        raise ModelError(
+            f"{folder} is of a {kind} with other settings than this boltzhash has "
+            f"({', '.join(differ)}): fit it again, or use the version that saved it"
+        )
+    try:
+        return HASHERS[kind]._restore(params, arrays, words)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder} does not fit together: {error}") from error

@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Collection as Names
 from pathlib import Path
 
-from boltzhash import load
 from boltzhash.errors import CollectionError, ModelError
-from boltzhash.hashers import Hasher
+from boltzhash.hashers import Hasher, load
 
 MODELS = "models"
 
