@@ -14,6 +14,7 @@ from torch.nn.functional import normalize
 from boltzhash.training import fused
 from boltzhash.training.derivatives import DecodedLogLikelihood, Words
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
+from boltzhash.training.fused.functions import WordLogLikelihood
 from boltzhash.training.networks import Rows, SparseRows, row_sums
 
 
@@ -25,8 +26,6 @@ def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     """
     if isinstance(target, Tensor):
         if fused.fits(word_logits, target) and word_logits.dim() == 2:
-            from boltzhash.training.fused.functions import WordLogLikelihood
-
             value: Tensor = WordLogLikelihood.apply(word_logits, target)  # type: ignore[no-untyped-call]
             return value
         return (target * word_logits.log_softmax(-1)).sum(-1)

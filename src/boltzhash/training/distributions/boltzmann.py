@@ -16,6 +16,7 @@ from torch import Tensor
 from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
 from boltzhash.training.distributions.mixture import BernoulliMixture
+from boltzhash.training.fused.functions import LowRankDraws
 
 
 class Covariance(Protocol):
@@ -63,8 +64,6 @@ class LowRankCovariance:
             return empty.normal_(generator=generator)
 
         if len(batch) == 1 and fused.fits(location, self.deviation, self.factor):
-            from boltzhash.training.fused.functions import LowRankDraws
-
             parts = (location, self.deviation, self.factor)
             drawn: Tensor = LowRankDraws.apply(*parts, epsilon(m + v))  # type: ignore[no-untyped-call]
             return drawn
