@@ -27,6 +27,7 @@ ROOMS = [
     ["cli"],
     ["boltzhash", "__main__"],  # what users import and run
 ]
+TORCH_ROOM = "training"
 MOST_TOP_MODULES = 8
 COMPILED = {"text._tokens", "hashers.shared._layers", "search._kernel"}  # they import nothing
 
@@ -72,6 +73,16 @@ def test_every_reason_is_in_use() -> None:
     late = [found for found in read_imports(PACKAGE) if found.late]
     unused = [reason for reason in LATE_IMPORTS if not any(applies(reason, one) for one in late)]
     assert unused == []
+
+
+def test_torch_is_imported_in_one_room() -> None:
+    outside = [
+        name
+        for name, path in modules_of(PACKAGE).items()
+        if room_of(name) != TORCH_ROOM
+        and any(found.split(".")[0] == "torch" for found, _ in imported_names(path, name))
+    ]
+    assert outside == []
 
 
 def test_every_module_and_folder_has_its_place_in_the_order() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 
 class TrainingError(RuntimeError):
     """Training ended with nothing usable: it diverged, or all documents fell on one code."""
@@ -27,14 +25,6 @@ class DuplicateIdError(ValueError):
 
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message says what to install."""
-
-
-def require_torch() -> None:
-    """Raise :class:`MissingExtraError` where torch cannot be imported."""
-    try:
-        importlib.import_module("torch")
-    except ImportError:
-        raise needs_extra("fit", "torch", "train") from None
 
 
 def needs_extra(what: str, package: str, extra: str) -> MissingExtraError:

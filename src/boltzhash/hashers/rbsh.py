@@ -11,11 +11,10 @@ from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.shared.ranking import weak_triplets
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Documents
     from boltzhash.training.distributions import Bernoulli
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Tensor
 
 
 class RBSH(NASH):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,7 @@ from scipy.special import expit, logit
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, require_torch
+from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
@@ -29,26 +28,14 @@ from boltzhash.hashers.shared.inference import Floats, linear
 from boltzhash.storage.folders import Arrays, fingerprint
 
 if TYPE_CHECKING:
-    import torch
-
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.loop import EpochRecord
-    from boltzhash.training.rbm import RBM, Unrolled
+    from boltzhash.training.pretraining import PretrainingRecord
+    from boltzhash.training.rbm import Unrolled
 
 # Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
 FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 8, 300
-# Random streams of pretraining epochs, far from those of fine-tuning, which count from 1.
-FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6
-
-
-@dataclass(frozen=True)
-class PretrainingRecord:
-    """One epoch of one machine: log p(v | h) of its reconstructions, in nats a document."""
-
-    layer: int
-    epoch: int
-    reconstruction: float
 
 
 def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -188,13 +175,26 @@ class StackedRBM(Hasher):
         """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
         from boltzhash.training.batches import Documents
         from boltzhash.training.loop import Schedule, choose_device, train
+        from boltzhash.training.pretraining import Pretraining, centre_code, pretrain_stack
         from boltzhash.training.rbm import Unrolled
 
         matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
         counts = word_counts(matrix).astype(np.float32)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         device = choose_device(self.device)
-        network = Unrolled(self._pretrain(counts, seed, device))
+        epochs = self.pretraining_epochs or self._enough(
+            counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
+        )
+        self.pretraining_history_ = []
+        stack = pretrain_stack(
+            counts,
+            (*self.hidden_units, self.n_bits),
+            Pretraining(epochs, self.batch_size, self.pretraining_rate, seed),
+            device,
+            self.pretraining_history_.append,
+        )
+        centre_code(stack, counts, self.batch_size, float(logit(self.threshold)))
+        network = Unrolled(stack)
         self.history_ = []
 
         def after_epoch(record: EpochRecord) -> None:
@@ -224,119 +224,21 @@ class StackedRBM(Hasher):
             raise
         self._take_weights(network)
 
-    def _pretrain(self, counts: sparse.csr_matrix, seed: int, device: torch.device) -> list[RBM]:
-        """Train the machines one after the other, each on the hidden probabilities of the last."""
-        import torch
-
-        from boltzhash.training.loop import generator_for
-        from boltzhash.training.rbm import start_rbm
-
-        frequencies = np.asarray(counts.sum(axis=0)).ravel() + 0.5  # a column may never occur
-        bias = torch.from_numpy(np.log(frequencies / frequencies.sum()))
-        weights_generator = generator_for(seed, 0)
-        self.pretraining_history_ = []
-        stack: list[RBM] = []
-        for n_hidden in (*self.hidden_units, self.n_bits):
-            try:
-                bias = bias.to(device, torch.float32)
-            except (RuntimeError, AssertionError) as error:
-                raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
-            rbm = start_rbm(bias, n_hidden, weights_generator)
-            self._pretrain_one(rbm, stack, counts, seed)
-            stack.append(rbm)
-            bias = torch.zeros(n_hidden)
-        self._centre_code(stack, counts)
-        return stack
-
-    def _centre_code(self, stack: list[RBM], counts: sparse.csr_matrix) -> None:
-        """Shift the biases of the code units so that their mean input is at the threshold.
-
-        Otherwise a unit that pretraining left on one side of it for all documents may stay there.
-        """
-        import torch
-
-        from boltzhash.training.batches import minibatches
-        from boltzhash.training.rbm import Visible, hidden_logits, hidden_probabilities
-
-        bias = stack[-1].hidden_bias
-        total = torch.zeros_like(bias)
-        order = np.arange(counts.shape[0])
-        for (rows,) in minibatches([counts], self.batch_size, order, bias.device):
-            v: Visible = rows
-            for rbm in stack[:-1]:
-                v = hidden_probabilities(v, rbm)
-            total += hidden_logits(v, stack[-1]).sum(0)
-        bias += float(logit(self.threshold)) - total / counts.shape[0]
-
-    def _pretrain_one(
-        self, rbm: RBM, below: list[RBM], counts: sparse.csr_matrix, seed: int
-    ) -> None:
-        """Contrastive divergence on the machine above ``below``; its tensors change in place."""
-        import torch
-
-        from boltzhash.training.batches import minibatches
-        from boltzhash.training.loop import generator_for
-        from boltzhash.training.networks import row_sums
-        from boltzhash.training.objectives import word_log_likelihood
-        from boltzhash.training.rbm import (
-            Visible,
-            binary_log_likelihood,
-            binary_mean,
-            contrastive_divergence,
-            hidden_probabilities,
-            word_mean,
-        )
-
-        device, n = rbm.weight.device, counts.shape[0]
-        epochs = self.pretraining_epochs or self._enough(
-            counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
-        )
-        optimizer = torch.optim.Adam(rbm, lr=self.pretraining_rate, maximize=True, fused=True)
-        for epoch in range(epochs):
-            stream = FIRST_STREAM + len(below) * STREAMS_A_LAYER + epoch
-            generator = generator_for(seed, stream, device)
-            order = np.random.default_rng([seed, stream]).permutation(n)
-            total = torch.zeros((), device=device)
-            for (rows,) in minibatches([counts], self.batch_size, order, device):
-                v: Visible = rows
-                for machine in below:
-                    v = hidden_probabilities(v, machine)
-                mean = binary_mean if below else partial(word_mean, totals=row_sums(rows))
-                contrast = contrastive_divergence(v, rbm, mean, generator)
-                for parameter, gradient in zip(rbm, contrast.gradient, strict=True):
-                    parameter.grad = gradient
-                optimizer.step()
-                if below:
-                    assert isinstance(v, torch.Tensor)
-                    total += binary_log_likelihood(contrast.visible_logits, v).sum()
-                else:
-                    total += word_log_likelihood(contrast.visible_logits, v).sum()
-            record = PretrainingRecord(len(below) + 1, epoch + 1, float(total) / n)
-            if not math.isfinite(record.reconstruction):
-                raise TrainingError(
-                    f"pretraining diverged in epoch {record.epoch} of layer {record.layer} "
-                    f"(reconstruction {record.reconstruction}): pretraining_rate="
-                    f"{self.pretraining_rate:g} is too high for this corpus, try "
-                    f"{self.pretraining_rate / 10:g}"
-                )
-            self.pretraining_history_.append(record)
-
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
         """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
-        import torch
-
         from boltzhash.training.batches import Terms
         from boltzhash.training.networks import row_sums
         from boltzhash.training.objectives import word_log_likelihood
+        from boltzhash.training.tensors import standard_normal
 
         logits = network.code_logits(batch.inputs)
-        noise = torch.empty_like(logits).normal_(generator=batch.generator)
+        noise = standard_normal(logits, batch.generator)
         code = (logits + self.code_noise * noise).sigmoid()
         reconstruction = word_log_likelihood(network.word_logits(code), batch.targets)
         n_words = row_sums(batch.targets)
         loss = -(reconstruction / n_words).mean()
         bits = logits > float(logit(self.threshold))
-        return Terms(loss, reconstruction.mean(), torch.zeros_like(loss), bits)
+        return Terms(loss, reconstruction.mean(), loss.new_zeros(()), bits)
 
     def _enough(self, counts: sparse.csr_matrix, epochs: int, steps: int) -> int:
         steps_per_epoch = math.ceil(int(counts.shape[0]) / self.batch_size)
@@ -372,7 +274,9 @@ class StackedRBM(Hasher):
         )
 
     def _check_params(self) -> None:
-        require_torch()  # said before the corpus is read
+        from boltzhash.training.loop import choose_device
+
+        choose_device(self.device)  # torch is missed before the corpus is read
         if not isinstance(self.hidden_units, tuple | list):
             raise ValueError(
                 f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"

@@ -14,11 +14,10 @@ from boltzhash.hashers.shared.inference import head
 from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.distributions import Gaussian
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Tensor
 
 
 class VDSH(DeepHasher):
@@ -57,13 +56,11 @@ class VDSH(DeepHasher):
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """ELBO with one sample of z and the KL in closed form."""
-        from torch.nn.functional import softplus
-
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import Gaussian
 
         outputs = model.encoder(batch.inputs, batch.generator)
-        posterior = Gaussian(outputs["location"], softplus(outputs["deviation"]) + 1e-6)
+        posterior = Gaussian.from_outputs(outputs["location"], outputs["deviation"])
         reconstruction = self._log_likelihood(model, posterior.sample(batch.generator), batch)
         kl = self._divergence(model, posterior, outputs)
         loss = -(reconstruction - self._beta(batch) * kl).mean()

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, require_torch
+from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted, check_random_state
@@ -28,34 +28,16 @@ from boltzhash.text.tfidf import unit_rows
 from boltzhash.version import __version__
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Documents, Terms
     from boltzhash.training.loop import EpochRecord
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Generator, Tensor
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
 DEFAULT_LEARNING_RATE = 5e-3
 
-
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of the tf-idf of a word
-
-
-def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
-    """From the first value to the last as progress goes from 0 to 1, and no further.
-
-    >>> import torch
-    >>> ramp((0.0, 0.5), torch.tensor([0.0, 0.5, 2.0]))
-    tensor([0.0000, 0.2500, 0.5000])
-    """
-    first, last = ends
-    if first == last:
-        return first
-    import torch
-
-    return torch.rsub(progress.clamp(max=1), first, alpha=first - last)  # in one kernel
 
 
 class DeepHasher(Hasher):
@@ -173,7 +155,7 @@ class DeepHasher(Hasher):
         """How many inference networks make an equal part of the code each."""
         return 1
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
         return {}
 
@@ -187,10 +169,10 @@ class DeepHasher(Hasher):
 
     def _noise(self, like: Tensor, batch: Batch) -> Tensor:
         """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
-        import torch
+        from boltzhash.training.tensors import linear_ramp, standard_normal
 
-        noise = torch.empty_like(like).normal_(generator=batch.generator)
-        return ramp(self.decoder_noise, batch.progress) * noise
+        noise = standard_normal(like, batch.generator)
+        return linear_ramp(self.decoder_noise, batch.progress) * noise
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction."""
@@ -200,8 +182,10 @@ class DeepHasher(Hasher):
         return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
 
     def _beta(self, batch: Batch) -> Tensor | float:
+        from boltzhash.training.tensors import linear_ramp
+
         so_far = batch.progress if self.kl_ramp == 1 else batch.progress / self.kl_ramp
-        return ramp(self.kl_weight, so_far)
+        return linear_ramp(self.kl_weight, so_far)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
@@ -287,7 +271,7 @@ class DeepHasher(Hasher):
             raise
 
     def _build(
-        self, n_words: int, generator: torch.Generator, n_inputs: int | None = None
+        self, n_words: int, generator: Generator, n_inputs: int | None = None
     ) -> Autoencoder:
         """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
         from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
@@ -404,7 +388,9 @@ class DeepHasher(Hasher):
         return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
 
     def _check_params(self) -> None:
-        require_torch()  # said before the corpus is read
+        from boltzhash.training.loop import choose_device
+
+        choose_device(self.device)  # torch is missed before the corpus is read
         for name in ("hidden_units", "batch_size"):
             check_integer(name, getattr(self, name), 1, "a positive integer")
         if self.epochs is not None:
