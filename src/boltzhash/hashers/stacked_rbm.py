@@ -6,13 +6,11 @@ Approximate Reasoning 2009. docs/models/stacked_rbm.md maps its symbols to the n
 
 from __future__ import annotations
 
-import math
-import shutil
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -20,18 +18,15 @@ from scipy.special import expit, logit
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError
-from boltzhash.hashers.shared.base import Hasher
-from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
-from boltzhash.storage.folders import Arrays, fingerprint
+from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
+from boltzhash.hashers.shared.weights import Shapes
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Terms
-    from boltzhash.training.loop import EpochRecord
     from boltzhash.training.pretraining import PretrainingRecord
-    from boltzhash.training.rbm import Unrolled
+    from boltzhash.training.rbm import RBM, Unrolled
 
 # Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
@@ -53,7 +48,7 @@ def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     return counts
 
 
-class StackedRBM(Hasher):
+class StackedRBM(TrainedHasher):
     """Hash documents with a deep autoencoder that was pretrained as a stack of RBMs.
 
     The first machine models word counts, the others the hidden units below them. Each is trained with
@@ -115,11 +110,7 @@ class StackedRBM(Hasher):
     (1, 2)
     """
 
-    needs_torch: ClassVar[bool] = True
-
-    weights_: Arrays
     pretraining_history_: list[PretrainingRecord]
-    history_: list[EpochRecord]
 
     def __init__(
         self,
@@ -130,11 +121,6 @@ class StackedRBM(Hasher):
         threshold: float = 0.1,
         pretraining_epochs: int | None = None,
         pretraining_rate: float = 0.01,
-        epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 0.01,
-        device: str = "auto",
-        verbose: bool = False,
         **shared: Any,
     ) -> None:
         super().__init__(n_bits, **shared)
@@ -143,11 +129,6 @@ class StackedRBM(Hasher):
         self.threshold = threshold
         self.pretraining_epochs = pretraining_epochs
         self.pretraining_rate = pretraining_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.device = device
-        self.verbose = verbose
 
     def code_activities(self, X: Any) -> Floats:
         """The activity of each code unit of each document, between 0 and 1, without noise."""
@@ -174,55 +155,39 @@ class StackedRBM(Hasher):
     ) -> None:
         """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
         from boltzhash.training.batches import Documents
-        from boltzhash.training.loop import Schedule, choose_device, train
-        from boltzhash.training.pretraining import Pretraining, centre_code, pretrain_stack
         from boltzhash.training.rbm import Unrolled
 
-        matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
         counts = word_counts(matrix).astype(np.float32)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        device = choose_device(self.device)
-        epochs = self.pretraining_epochs or self._enough(
-            counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
+        seed = self._draw_seed()
+        network = Unrolled(self._pretrained(counts, seed))
+        self._train(
+            network,
+            partial(self._step, network),
+            Documents(counts, counts),
+            seed=seed,
+            decay="cosine",
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+            take=partial(self._take_weights, network),
+        )
+
+    def _pretrained(self, counts: sparse.csr_matrix, seed: int) -> list[RBM]:
+        from boltzhash.training.loop import choose_device
+        from boltzhash.training.pretraining import Pretraining, centre_code, pretrain_stack
+
+        epochs = self.pretraining_epochs or enough_epochs(
+            counts.shape[0], self.batch_size, PRETRAINING_EPOCHS, PRETRAINING_STEPS
         )
         self.pretraining_history_ = []
         stack = pretrain_stack(
             counts,
             (*self.hidden_units, self.n_bits),
             Pretraining(epochs, self.batch_size, self.pretraining_rate, seed),
-            device,
+            choose_device(self.device),
             self.pretraining_history_.append,
         )
         centre_code(stack, counts, self.batch_size, float(logit(self.threshold)))
-        network = Unrolled(stack)
-        self.history_ = []
-
-        def after_epoch(record: EpochRecord) -> None:
-            self.history_.append(record)
-            if on_epoch is not None:
-                self._take_weights(network)
-                on_epoch(self)
-
-        epochs = self.epochs or self._enough(counts, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
-        try:
-            train(
-                network,
-                partial(self._step, network),
-                Documents(counts, counts),
-                Schedule(epochs, self.batch_size, self.learning_rate, "cosine"),
-                seed=seed,
-                device=device,
-                verbose=self.verbose,
-                checkpoint=checkpoint,
-                fingerprint=self._fit_fingerprint(matrix, seed),
-                on_epoch=after_epoch,
-                on_resume=self.history_.extend,
-            )
-        except TrainingError:
-            if checkpoint is not None:  # going on from there would fail again
-                shutil.rmtree(checkpoint, ignore_errors=True)
-            raise
-        self._take_weights(network)
+        return stack
 
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
         """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
@@ -240,32 +205,19 @@ class StackedRBM(Hasher):
         bits = logits > float(logit(self.threshold))
         return Terms(loss, reconstruction.mean(), loss.new_zeros(()), bits)
 
-    def _enough(self, counts: sparse.csr_matrix, epochs: int, steps: int) -> int:
-        steps_per_epoch = math.ceil(int(counts.shape[0]) / self.batch_size)
-        return max(epochs, math.ceil(steps / steps_per_epoch))
-
-    def _fit_fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
-        """Names this fit: a checkpoint of another one must not be taken up."""
-        arrays = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
-        arrays["seed and shape"] = np.array([seed, *matrix.shape])
-        return fingerprint(self._plain_params(), arrays, None)
+    def _n_epochs(self, n_documents: int) -> int:
+        if self.epochs is not None:
+            return self.epochs
+        return enough_epochs(n_documents, self.batch_size, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
 
     def _take_weights(self, network: Unrolled) -> None:
         learned = network.encoder.state_dict()
         self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
 
-    def _arrays(self) -> Arrays:
-        return self.weights_
-
-    def _set_arrays(self, arrays: Arrays) -> None:
+    def _shapes(self) -> Shapes:
         sizes = [self.n_features_in_, *self.hidden_units, self.n_bits]
-        for number, (n_inputs, n_outputs) in enumerate(pairwise(sizes)):
-            shapes = {f"{number}.weight": (n_inputs, n_outputs), f"{number}.bias": (n_outputs,)}
-            for name, shape in shapes.items():
-                if name not in arrays or arrays[name].shape != shape:
-                    came = arrays[name].shape if name in arrays else "nothing"
-                    raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
-        self.weights_ = arrays
+        weights = {f"{layer}.weight": shape for layer, shape in enumerate(pairwise(sizes))}
+        return {**weights, **{f"{layer}.bias": (n,) for layer, n in enumerate(sizes[1:])}}
 
     def _collapse_advice(self) -> str:
         return (
@@ -274,20 +226,16 @@ class StackedRBM(Hasher):
         )
 
     def _check_params(self) -> None:
-        from boltzhash.training.loop import choose_device
-
-        choose_device(self.device)  # torch is missed before the corpus is read
+        super()._check_params()
         if not isinstance(self.hidden_units, tuple | list):
             raise ValueError(
                 f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"
             )
         for size in self.hidden_units:
             check_integer("hidden_units", size, 1, "a sequence of positive integers")
-        check_integer("batch_size", self.batch_size, 1, "a positive integer")
-        for name in ("pretraining_epochs", "epochs"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1, "a positive integer or None")
+        if self.pretraining_epochs is not None:
+            expected = "a positive integer or None"
+            check_integer("pretraining_epochs", self.pretraining_epochs, 1, expected)
         check_number("code_noise", self.code_noise, at_least=0)
         check_number("threshold", self.threshold, above=0, below=1)
         check_number("pretraining_rate", self.pretraining_rate, above=0)
-        check_number("learning_rate", self.learning_rate, above=0)

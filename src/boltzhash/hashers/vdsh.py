@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import head
+from boltzhash.hashers.shared.weights import check_shapes
 from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
@@ -89,7 +89,5 @@ class VDSH(DeepHasher):
 
     def _set_arrays(self, arrays: Arrays) -> None:
         super()._set_arrays(arrays)
-        if "medians" in arrays and arrays["medians"].shape != (self.n_bits,):
-            raise ModelError(
-                f"medians should have shape {(self.n_bits,)}, got {arrays['medians'].shape}"
-            )
+        if "medians" in arrays:  # not yet while it trains
+            check_shapes(arrays, {"medians": (self.n_bits,)})

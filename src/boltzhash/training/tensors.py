@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Generator as Generator
 from torch import Tensor as Tensor
+from torch.nn import Module as Module
 
 
 def linear_ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ from boltzhash.hashers.shared.features import (
     check_rows,
     feature_blocks,
 )
+from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
 from boltzhash.text.sampling import Room, make_room, parse_memory
@@ -156,6 +158,7 @@ class Hasher(Estimator):
         dense = None if features is None else self._features(features)
         if dense is not None:
             check_finite(dense)
+        folder = Path(checkpoint) if checkpoint is not None else None
         before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X, self._room(max_memory))
@@ -163,11 +166,14 @@ class Hasher(Estimator):
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
             self.feature_scaling_ = None
-            folder = Path(checkpoint) if checkpoint is not None else None
-            self._fit_matrix(matrix, dense, folder, on_epoch)
+            taught = words_a_row(matrix) > 0  # a document with no word teaches nothing
+            inputs = dense if dense is None or taught.all() else dense[taught]
+            self._fit_matrix(matrix[taught], inputs, folder, on_epoch)
             self._check_not_collapsed(matrix, dense)
-        except BaseException:
+        except BaseException as error:
             self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
+            if isinstance(error, TrainingError) and folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)  # going on from there would fail again
             raise
         return self
 
@@ -237,9 +243,14 @@ class Hasher(Estimator):
         settings = {"class": type(self).__name__, **self._plain_params()}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
-    def _plain_params(self) -> dict[str, Any]:
+    def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
         params = self.get_params(deep=False)
-        return {name: _plain(name, value) for name, value in params.items()}
+        return {
+            name: _plain(name, value) for name, value in params.items() if name not in leave_out
+        }
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _words(self) -> list[str] | None:
         return self.tfidf_.words_ if self.tfidf_ is not None else None
@@ -279,9 +290,9 @@ class Hasher(Estimator):
                 )
             hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
         prefix = "learned."
-        hasher._set_arrays(
-            {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        )
+        learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        check_numbers(learned)
+        hasher._set_arrays(learned)
         return hasher
 
     @abstractmethod
@@ -296,7 +307,10 @@ class Hasher(Estimator):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Learn from tf-idf rows and, where the method takes them, features of the documents."""
+        """Learn from tf-idf rows and, where the method takes them, features of the same documents.
+
+        Each of them has a word.
+        """
 
     @abstractmethod
     def _bits(self, rows: DocumentRows) -> Bits:
@@ -307,8 +321,17 @@ class Hasher(Estimator):
         """What was learned."""
 
     @abstractmethod
+    def _shapes(self) -> Shapes:
+        """The shape of each array that the model cannot do without."""
+
     def _set_arrays(self, arrays: Arrays) -> None:
         """Take back what :meth:`_arrays` gave."""
+        check_shapes(arrays, self._shapes())
+        self._keep_arrays(arrays)
+
+    @abstractmethod
+    def _keep_arrays(self, arrays: Arrays) -> None:
+        """Make arrays of the right shapes the model's own."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tfidf_")
@@ -343,8 +366,7 @@ class Hasher(Estimator):
         if room is None:
             matrix = tfidf.fit_transform(texts)
         else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            matrix = tfidf.fit_sample(texts, room, seed)
+            matrix = tfidf.fit_sample(texts, room, self._draw_seed())
         self.tfidf_ = tfidf
         self.n_features_in_ = len(tfidf.words_)
         return matrix
