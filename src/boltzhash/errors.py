@@ -23,6 +23,10 @@ class DuplicateIdError(ValueError):
     """A document was added under an id that the collection has already."""
 
 
+class NotFittedError(ValueError, AttributeError):
+    """A hasher is used before it is fitted; scikit-learn's error of this name where it is installed."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message says what to install."""
 

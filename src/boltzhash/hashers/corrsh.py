@@ -16,7 +16,7 @@ from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
 from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
-from boltzhash.hashers.shared.ranking import weak_triplets
+from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
@@ -347,6 +347,8 @@ class CorrSH(DeepHasher):
         check_choice("gradient", self.gradient, tuple(ESTIMATORS))
         check_integer("prior_groups", self.prior_groups, 0, "an integer of 0 or more")
         check_number("ranking", self.ranking, at_least=0)
+        if self.ranking:
+            check_labeller()
         check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from boltzhash.arguments import check_number
 from boltzhash.hashers.nash import NASH
-from boltzhash.hashers.shared.ranking import weak_triplets
+from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents
@@ -98,4 +98,5 @@ class RBSH(NASH):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_labeller()
         check_number("ranking", self.ranking, at_least=0)

@@ -74,7 +74,6 @@ class Hasher(Estimator):
 
     tfidf_: TfIdf | None
     feature_scaling_: FeatureScaling | None  # None when fitted without features
-    n_features_in_: int
     distinct_codes_: int  # of the training documents
     bit_balance_: float
 
@@ -350,9 +349,7 @@ class Hasher(Estimator):
         if texts is None and room is not None:
             raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
         if texts is None:
-            matrix = check_not_negative(
-                validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
-            )
+            matrix = check_not_negative(validate_data(self, X, reset=True, at_least=2))
             self.tfidf_ = None
             return matrix
         tfidf = TfIdf(
