@@ -1,5 +1,6 @@
 """The exact index against NumPy: value for value, in order, ties by insertion."""
 
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,11 @@ from nearest_codes import nearest
 WIDTHS = [8, 16, 24, 32, 40, 64, 72, 128, 160, 256, 512]
 
 
-@pytest.fixture(autouse=True, params=kernel_names())
+@pytest.fixture(autouse=True, params=[*kernel_names(), "none without faiss"])
 def _every_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOLTZHASH_KERNEL", request.param)
+    monkeypatch.setenv("BOLTZHASH_KERNEL", request.param.split()[0])
+    if "without faiss" in request.param:
+        monkeypatch.setitem(sys.modules, "faiss", None)
 
 
 @pytest.fixture(autouse=True)
