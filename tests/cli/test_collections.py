@@ -36,7 +36,7 @@ def test_metadata_can_be_chosen(made: Made, tmp_path: Path) -> None:
 
 def test_index_refuses_what_is_there(made: Made) -> None:
     message = refused("index", made.model, made.corpus, "-o", made.collection, code=5)
-    assert "is a collection already: add to it with `boltzhash add`" in message
+    assert "is already a collection: add to it with `boltzhash add`" in message
     assert "another model" in refused("index", made.other, made.corpus, "-o", made.collection)
 
 
@@ -88,7 +88,7 @@ def test_duplicates(made: Made) -> None:
     assert result.out == "".join("\t".join(map(str, group)) + "\n" for group in groups)
     n_extra = sum(len(group) - 1 for group in groups)
     assert f"{len(groups)} groups" in result.err
-    assert f"{n_extra} documents fewer" in result.err
+    assert f"{n_extra} fewer documents" in result.err
     assert "radius must be" in refused("duplicates", made.collection, "--radius", -1)
 
 

@@ -16,7 +16,7 @@ from boltzhash.corpus import CorpusError, Document, read_corpus
 
 THREE = [Document("a", "first"), Document(7, "zweites 二"), Document("c", "")]
 ENCODING_HINT = (
-    "; if it has another encoding, name that with encoding= (--encoding on the command line)"
+    "; if it has another encoding, name it with encoding= (--encoding on the command line)"
 )
 
 

@@ -202,7 +202,7 @@ def no_such_collection(shown: str) -> NoSuchCollectionError:
 
 
 def exists_already(shown: str) -> FileExistsError:
-    return FileExistsError(f"{shown} is a collection already: open it, or delete it first")
+    return FileExistsError(f"{shown} is already a collection: open it, or delete it first")
 
 
 def rehash_taken_over(shown: str) -> CollectionError:
