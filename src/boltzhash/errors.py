@@ -6,7 +6,7 @@ import importlib
 
 
 class TrainingError(RuntimeError):
-    """Training ended with nothing usable: it diverged, or all documents fell on one code."""
+    """Training ended with nothing usable: it diverged, or all documents got the same code."""
 
 
 class ModelError(ValueError):
@@ -18,7 +18,7 @@ class CollectionError(ValueError):
 
 
 class NoSuchCollectionError(CollectionError):
-    """There is no collection where one was to be opened."""
+    """There is no collection at the location that was to be opened."""
 
 
 class CollectionBusyError(TimeoutError):
@@ -26,7 +26,7 @@ class CollectionBusyError(TimeoutError):
 
 
 class DuplicateIdError(ValueError):
-    """A document was added under an id that the collection has already."""
+    """A document was added under an id that the collection already has."""
 
 
 class MissingExtraError(ImportError):
@@ -34,7 +34,7 @@ class MissingExtraError(ImportError):
 
 
 def require_torch() -> None:
-    """Raise :class:`MissingExtraError` where torch cannot be imported."""
+    """Raise :class:`MissingExtraError` if torch cannot be imported."""
     try:
         importlib.import_module("torch")
     except ImportError:
