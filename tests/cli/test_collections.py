@@ -59,7 +59,7 @@ def test_add_and_upsert(made: Made, tmp_path: Path) -> None:
     report = json.loads(succeed("add", made.collection, more, "--json"))
     assert (report["written"], report["documents"]) == (10, 70)
     message = refused("add", made.collection, more)
-    assert "the id '60' is in the collection already; nothing of its batch was added" in message
+    assert "the id '60' is already in the collection; nothing from its batch was added" in message
     changed = write_jsonl(tmp_path / "changed.jsonl", [{"id": 1, "text": "moon"}])
     succeed("add", made.collection, changed, "--upsert")
     with Collection.open(made.collection) as collection:
