@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 
 class TrainingError(RuntimeError):
     """Training ended with nothing usable: it diverged, or all documents got the same code."""
@@ -29,16 +27,12 @@ class DuplicateIdError(ValueError):
     """A document was added under an id that the collection already has."""
 
 
+class NotFittedError(ValueError, AttributeError):
+    """A hasher is used before it is fitted; scikit-learn's error of this name where it is installed."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message says what to install."""
-
-
-def require_torch() -> None:
-    """Raise :class:`MissingExtraError` if torch cannot be imported."""
-    try:
-        importlib.import_module("torch")
-    except ImportError:
-        raise needs_extra("fit", "torch", "train") from None
 
 
 def needs_extra(what: str, package: str, extra: str) -> MissingExtraError:

@@ -177,11 +177,9 @@ def test_an_absurd_learning_rate_is_named_and_writes_nothing(
     assert not (tmp_path / "model").exists()
 
 
-def test_a_failed_fit_leaves_no_checkpoint_to_go_on_from(
-    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+def test_a_failed_fit_leaves_no_checkpoint_to_go_on_from(fitted: Fitted, tmp_path: Path) -> None:
     """The same command would only fail again."""
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--learning-rate", "1e20")
     refused(*arguments, code=4)
     assert names(tmp_path) == []

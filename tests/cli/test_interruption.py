@@ -102,10 +102,10 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
     }
 
 
+@pytest.mark.usefixtures("checkpoint_every_epoch")
 def test_a_checkpoint_of_another_fit_is_not_gone_on_from(
     fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     epoch = loop._epoch
 
     def interrupted(*arguments: Any) -> Any:
@@ -130,11 +130,11 @@ def test_a_damaged_checkpoint_is_named(fitted: Fitted, tmp_path: Path) -> None:
     assert names(tmp_path) == ["model.checkpoint"]
 
 
+@pytest.mark.usefixtures("checkpoint_every_epoch")
 def test_a_model_that_could_not_be_saved_need_not_be_fitted_again(
     fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checkpoint may go when the model is on the disk, and not before."""
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
 
     def full_disk(*_: object) -> None:

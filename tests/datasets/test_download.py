@@ -21,6 +21,7 @@ import pytest
 
 from boltzhash.datasets import download
 from boltzhash.datasets.download import DownloadError, Source, cache_folder, fetch
+from command_line import names
 
 CONTENTS = np.random.default_rng(0).bytes(300_000)
 OTHER = np.random.default_rng(1).bytes(250_000)
@@ -98,10 +99,6 @@ def shelf() -> Iterator[Shelf]:
         yield offered
         server.shutdown()
         thread.join()
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_file_is_downloaded_once(shelf: Shelf, tmp_path: Path) -> None:

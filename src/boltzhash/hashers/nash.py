@@ -11,12 +11,10 @@ from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.distributions import Bernoulli
     from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.tensors import Generator, Tensor
 
 
 class NASH(DeepHasher):
@@ -100,7 +98,7 @@ class NASH(DeepHasher):
 
         return Bernoulli(model.encoder(rows, batch.generator)["location"]).sample(batch.generator)
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.gradients import make_estimator
 
         return {"gradient": make_estimator(self.gradient, self.n_bits, generator)}

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
+from boltzhash.errors import needs_extra
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher
 
@@ -84,8 +85,7 @@ class SelfTaughtHashing(LinearHasher):
         self.C = C
 
     def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
-        from sklearn.svm import LinearSVC  # slow to import, and only a fit needs it
-
+        LinearSVC = _support_vector_machine()
         graph = neighbour_graph(rows, self.n_neighbors)
         linked = np.diff(graph.indptr) > 0
         if not linked.any():
@@ -110,11 +110,21 @@ class SelfTaughtHashing(LinearHasher):
         return projected > self.offsets_
 
     def _check_params(self) -> None:
+        _support_vector_machine()  # missed before the corpus is read
         check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
         check_number("C", self.C, above=0)
 
     def _collapse_advice(self) -> str:
         return f"The classifiers cannot tell them apart: try a larger C (was {self.C:g})"
+
+
+def _support_vector_machine() -> Any:
+    """scikit-learn's, which is slow to import, and only a fit needs it."""
+    try:
+        from sklearn.svm import LinearSVC
+    except ImportError:
+        raise needs_extra("SelfTaughtHashing.fit", "scikit-learn", "sklearn") from None
+    return LinearSVC
 
 
 def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:

@@ -19,7 +19,7 @@ from boltzhash.codes import Codes, check_codes
 from boltzhash.errors import ModelError
 from boltzhash.search.exact import ExactIndex, check_queries, object_array, read_only
 from boltzhash.search.hits import Distances, Hits, Rows
-from boltzhash.search.lists import centres_of, fill_lists, n_lists_for
+from boltzhash.search.lists import centres_of, fill_lists, import_faiss, n_lists_for
 from boltzhash.storage.folders import CONFIG, atomic_folder, read_config, sha256
 
 FORMAT = "boltzhash approximate index"
@@ -157,8 +157,7 @@ class ApproximateIndex:
 
     def _look(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:
         """faiss's answer: row -1, infinitely far, if the lists hold fewer than k."""
-        import faiss
-
+        faiss = import_faiss()
         settings: Any = faiss.IVFSearchParameters()
         settings.nprobe = min(probes, self._lists.nlist)
         at, found = self._lists.search(queries, k, params=settings)
@@ -183,8 +182,7 @@ class ApproximateIndex:
 
     def save(self, folder: str | Path) -> None:
         """Write the index as a folder; one already there is replaced whole or not at all."""
-        import faiss
-
+        faiss = import_faiss()
         with atomic_folder(Path(folder), FORMAT) as fresh:
             faiss.write_index_binary(self._lists, str(fresh / LISTS))
             ids = self._ids.tolist() if self._ids is not None else None
@@ -230,8 +228,7 @@ class ApproximateIndex:
 
     @classmethod
     def _from_files(cls, folder: Path, measured: dict[str, Any], shape: tuple[int, int]) -> Self:
-        import faiss
-
+        faiss = import_faiss()
         index = cls.__new__(cls)
         try:
             index._lists = faiss.read_index_binary(str(folder / LISTS))

@@ -19,7 +19,8 @@ class ExactIndex:
     """Search codes by Hamming distance; equal distances come in the order of insertion.
 
     Any number of threads may search one index at a time. The compiled kernel is used if it was
-    built (:func:`boltzhash.search.kernel_name` says which path), faiss and NumPy otherwise.
+    built (:func:`boltzhash.search.kernel_name` says which path), NumPy otherwise, and faiss if it
+    is installed.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ class ExactIndex:
         self._ids = object_array(ids) if ids is not None else None
         self._codes = _kept(codes)
         self._path = compiled.kernel_name()
-        self._faiss = uncompiled.flat_index(self._codes) if self._path == compiled.NONE else None
+        self._is_compiled = self._path != compiled.NONE
+        self._faiss = None if self._is_compiled else uncompiled.flat_index(self._codes)
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -73,7 +75,7 @@ class ExactIndex:
         allowed : bool array (n,), optional
             True for the rows that may be found. It is read, not copied; nor are the codes.
         threads : int, optional
-            All cores of the process if not given. Without the kernel, faiss decides.
+            All cores of the process if not given. Without the kernel, faiss and NumPy decide.
         """
         rows, distances = self.search_rows(queries, k, allowed=allowed, threads=threads)
         return Hits(self._ids_of(rows), distances)
@@ -109,9 +111,9 @@ class ExactIndex:
         if k == 0 or len(queries) == 0:
             shape = (len(queries), k)
             return np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int32)
-        if self._faiss is None:
+        if self._is_compiled:
             return compiled.top_k(self._path, self._codes, queries, k, allowed, threads)
-        if allowed is None:
+        if allowed is None and self._faiss is not None:
             return uncompiled.top_k(self._faiss, queries, k)
         return uncompiled.allowed_top_k(self._codes, queries, k, allowed)
 
@@ -127,7 +129,7 @@ class ExactIndex:
         queries, allowed, threads = self._checked(queries, allowed, threads)
         check_integer("radius", radius, 0, "an integer of 0 or more")
         radius = min(int(radius), self.n_bits)
-        if self._faiss is None:
+        if self._is_compiled:
             return compiled.within(self._path, self._codes, queries, radius, allowed, threads)
         return uncompiled.within(self._codes, queries, radius, allowed)
 

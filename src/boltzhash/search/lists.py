@@ -8,11 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.errors import needs_extra
 from boltzhash.search.exact import ExactIndex, read_only
 
 CODES_A_CENTRE = 32  # that training sees
 ROUNDS = 8
 ROWS_AT_A_TIME = 1 << 20
+
+
+def import_faiss() -> Any:
+    """faiss, or an error that says what to install."""
+    try:
+        import faiss
+    except ImportError:
+        raise needs_extra("ApproximateIndex", "faiss", "approximate") from None
+    return faiss
 
 
 def n_lists_for(n: int) -> int:
@@ -63,8 +73,7 @@ def fill_lists(codes: Codes, centres: Codes) -> Any:
 
     ``use_heap`` stays on: without it faiss 1.15.1 answers with nothing.
     """
-    import faiss
-
+    faiss = import_faiss()
     quantizer: Any = faiss.IndexBinaryFlat(8 * codes.shape[1])
     quantizer.add(centres)
     lists: Any = faiss.IndexBinaryIVF(quantizer, 8 * codes.shape[1], len(centres))

@@ -1,4 +1,7 @@
-"""Searching without the compiled kernel: faiss for the nearest, NumPy for the rest. Same answers."""
+"""Searching without the compiled kernel: NumPy, and faiss for the nearest if it is installed.
+
+All give the same answers.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ ROWS_AT_A_TIME = 65_536
 
 
 def flat_index(codes: Codes) -> Any:
-    """faiss's exact index; it keeps a copy of the codes."""
-    import faiss
-
+    """faiss's exact index, which keeps a copy of the codes; None if faiss is not installed."""
+    try:
+        import faiss
+    except ImportError:
+        return None
     index = faiss.IndexBinaryFlat(8 * codes.shape[1])
     index.add(codes)
     return index
@@ -31,9 +36,9 @@ def top_k(index: Any, queries: Codes, k: int) -> tuple[NDArray[np.int64], NDArra
 
 
 def allowed_top_k(
-    codes: Codes, queries: Codes, k: int, allowed: NDArray[np.bool_]
+    codes: Codes, queries: Codes, k: int, allowed: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows and distances of the k nearest of the allowed rows."""
+    """Rows and distances of the k nearest of the allowed rows; None allows all."""
     best = [_hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)) for _ in queries]
     for rows, block in _blocks(codes, allowed):
         for number, distances in enumerate(hamming(queries, block)):

@@ -166,7 +166,7 @@ def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | No
     digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
     return digest.hexdigest()
 
 

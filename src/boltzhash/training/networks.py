@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from boltzhash.training import fused
 from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.fused.functions import DroppedRelu, SplitProduct
 
 PARTS = ("weight", "bias")
 
@@ -69,8 +70,6 @@ def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         return x.relu()
     u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
     if fused.fits(x):
-        from boltzhash.training.fused.functions import DroppedRelu
-
         dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
         return dropped
     return x.relu() * u.ge_(rate).div_(1 - rate)
@@ -100,8 +99,6 @@ class SparseLinear(Linear):
         if isinstance(x, Tensor):
             if not fused.fits(x):
                 return super().forward(x)
-            from boltzhash.training.fused.functions import SplitProduct
-
             product: Tensor = SplitProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
             return product + self.bias
         product = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]

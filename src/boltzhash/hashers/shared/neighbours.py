@@ -13,6 +13,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.errors import needs_extra
 from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.text.tfidf import unit_rows
 
@@ -75,8 +76,11 @@ def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
 
 
 def _from_cells(vectors: Vectors, k: int) -> RowNumbers:
-    import faiss
-
+    try:
+        import faiss
+    except ImportError:
+        what = f"finding the neighbours of more than {EXACT_UP_TO} documents"
+        raise needs_extra(what, "faiss", "train") from None
     index: Any
     n_cells = int(4 * np.sqrt(len(vectors)))
     index = faiss.index_factory(vectors.shape[1], f"IVF{n_cells},Flat", faiss.METRIC_INNER_PRODUCT)

@@ -29,6 +29,11 @@ def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
     return lambda rng: list(draw_pairs(neighbours, distances, rng))
 
 
+def check_labeller() -> None:
+    """Raise if the labeller cannot be fitted here: said before the corpus is read."""
+    SelfTaughtHashing()._check_params()
+
+
 def weak_neighbours(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The nearest documents of each by the labeller's codes, and their distances."""
     n_bits = min(LABELLER_BITS, 8 * max(1, (min(matrix.shape) - 2) // 8))

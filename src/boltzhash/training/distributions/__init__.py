@@ -10,6 +10,8 @@ from boltzhash.training.distributions.boltzmann import (
     CholeskyCovariance,
     Covariance,
     LowRankCovariance,
+    cholesky_boltzmann,
+    low_rank_boltzmann,
 )
 from boltzhash.training.distributions.gaussian import Gaussian
 from boltzhash.training.distributions.mixture import BernoulliMixture
@@ -31,5 +33,7 @@ __all__ = [
     "GaussianMixturePrior",
     "LowRankCovariance",
     "MixturePrior",
+    "cholesky_boltzmann",
     "enumerate_codes",
+    "low_rank_boltzmann",
 ]
