@@ -178,12 +178,18 @@ class CorrSH(DeepHasher):
         return cls(n_bits, rank=rank, n_components=n_components, **{**settings, **changes})
 
     def posterior(self, X: Any = None, *, features: Any = None) -> Posterior:
-        """μ, D and U of each document: the Boltzmann posterior that the network infers."""
+        """μ, D and U of each document: the Boltzmann posterior that the network infers.
+
+        ``X`` and ``features`` are those of :meth:`transform`; see :class:`Posterior` for shapes.
+        """
         blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
-        """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε)."""
+        """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε).
+
+        ``X`` and ``features`` are those of :meth:`transform`; float64 (n_documents, n_bits).
+        """
         blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
 

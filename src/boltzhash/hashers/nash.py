@@ -53,7 +53,10 @@ class NASH(DeepHasher):
         self.gradient = gradient
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
-        """P(bit on) of each document: σ(g(x))."""
+        """P(bit on) of each document: σ(g(x)), float64 (n_documents, n_bits).
+
+        ``X`` and ``features`` are those of :meth:`transform`.
+        """
         blocks = self._blocks(X, features)
         logits = [head(self._hidden(rows), self.weights_, "location") for rows in blocks]
         return np.concatenate([logistic_normal_mean(part, np.zeros_like(part)) for part in logits])

@@ -130,7 +130,8 @@ def _support_vector_machine() -> Any:
 def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:
     """Cosines of documents of which one is among the k nearest of the other, 0 elsewhere.
 
-    Rows have length 1. A document is no neighbour of its own, nor of one it shares no word with.
+    Rows (n, n_words) have length 1; the graph is (n, n). A document is not a neighbour of itself, nor of
+    one it shares no word with.
     """
     n = rows.shape[0]
     k = min(k, n - 1)
@@ -157,7 +158,7 @@ def laplacian_eigenmap(graph: sparse.csr_matrix, n: int, random: RandomState) ->
 
     With u = √D v these are the leading eigenvectors of S = D^-½ W D^-½. The trivial one, u₁ = √D 1, is
     known: S − 2 u₁u₁ᵀ / ‖u₁‖² has it last, also where parts of the graph make λ = 0 repeat.
-    Fewer than n columns come from fewer than n + 1 documents.
+    Fewer than n columns come from a graph (n_documents, n_documents) of fewer than n + 1 documents.
     """
     n_documents = graph.shape[0]
     root = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())

@@ -36,6 +36,8 @@ FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 8, 300
 def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     """What stands for counts: tf-idf, each row scaled to sum to its number of different words.
 
+    Both have shape (n_documents, n_words).
+
     >>> word_counts(sparse.csr_matrix([[0.3, 0.0, 0.1], [0.0, 0.0, 0.0]])).toarray()
     array([[1.5, 0. , 0.5],
            [0. , 0. , 0. ]])
@@ -131,7 +133,10 @@ class StackedRBM(TrainedHasher):
         self.pretraining_rate = pretraining_rate
 
     def code_activities(self, X: Any) -> Floats:
-        """The activity of each code unit of each document, between 0 and 1, without noise."""
+        """The activity of each code unit of each document, between 0 and 1, without noise.
+
+        ``X`` is that of :meth:`transform`; float64 (n_documents, n_bits).
+        """
         return np.concatenate([expit(self._code_logits(rows)) for rows in self._blocks(X)])
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:

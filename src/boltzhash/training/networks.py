@@ -44,7 +44,7 @@ Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is 
 
 
 def stacked(above: Rows, below: Rows) -> Rows:
-    """Both, one under the other."""
+    """Both, (n, n_columns) and (m, n_columns), one under the other."""
     if isinstance(above, Tensor) and isinstance(below, Tensor):
         return torch.cat([above, below])
     assert isinstance(above, SparseRows)
@@ -57,7 +57,7 @@ def stacked(above: Rows, below: Rows) -> Rows:
 
 
 def row_sums(rows: Rows) -> Tensor:
-    """The sum of each row."""
+    """The sum of each row of (n, n_columns)."""
     if isinstance(rows, Tensor):
         return rows.sum(-1)
     zeros = rows.values.new_zeros(rows.n_rows)
@@ -180,7 +180,10 @@ class InferenceNetwork(nn.Module):
     def with_neighbour(
         self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """All heads of x and one of a neighbour of each row: the layers below see both at once."""
+        """All heads of x and one of a neighbour of each row: the layers below see both at once.
+
+        Both are (n, n_inputs).
+        """
         h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
         return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
@@ -218,7 +221,7 @@ class WordDecoder(Linear):
     """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear so that distances keep."""
 
     def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
-        """Set b so that a code of zeros says each word as often as the corpus does."""
+        """Set b so that a code of zeros says each word as often as the corpus does, (n_words,)."""
         share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(np.log(share)))

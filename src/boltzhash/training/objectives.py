@@ -1,6 +1,7 @@
 """The terms of the training objective, each a pure function named after what it is.
 
-All are per document, in nats, and to be maximised unless they are called a divergence.
+All are per document, in nats, and to be maximised unless they are called a divergence. Codes (s, s̃,
+``nearer``, ``farther``) have shape (n, n_bits), word logits and targets (n, n_words), values (n,).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from torch.nn import Module as Module
 
 
 def linear_ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
-    """From the first value to the last as progress goes from 0 to 1, and no further.
+    """From the first value to the last as progress, of any shape, goes from 0 to 1, and no further.
 
     >>> linear_ramp((0.0, 0.5), torch.tensor([0.0, 0.5, 2.0]))
     tensor([0.0000, 0.2500, 0.5000])

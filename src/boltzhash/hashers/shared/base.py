@@ -54,7 +54,8 @@ WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RB
 class Encoded(NamedTuple):
     """Packed codes, and how many different words of each document the model knows.
 
-    None where the codes come from features: they mean something without a word as well.
+    ``codes`` are uint8 (n, n_bits / 8), ``known_words`` int64 (n,), or None where the codes come from
+    features: they mean something without a word as well.
     """
 
     codes: Codes
@@ -188,8 +189,18 @@ class Hasher(Estimator):
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
 
         A document with no known word gets the code of the empty document; see
-        :meth:`known_word_counts`. A model fitted with ``features`` makes codes from features, and
-        documents may be left out; where they are given there must be as many.
+        :meth:`known_word_counts`.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_documents, n_words)
+            Texts, or tf-idf. May be left out where there are features.
+        features : float matrix of shape (n_documents, n_columns), optional
+            For a model that was fitted with features, which makes codes from these.
+
+        Returns
+        -------
+        uint8 array (n_documents, n_bits / 8)
         """
         blocks = self.transform_blocks(X, features=features)
         return np.concatenate([encoded.codes for encoded in blocks])
@@ -197,6 +208,7 @@ class Hasher(Estimator):
     def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
         """The codes a block of documents at a time: for more than fit into memory.
 
+        ``X`` and ``features`` are those of :meth:`transform`.
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
@@ -218,15 +230,19 @@ class Hasher(Estimator):
         return Encoded(pack(self._bits(rows)), words_a_row(rows) if reads_words else None)
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
-        """How many different words of each document the model knows.
+        """How many different words of each document the model knows: int64 (n_documents,).
 
+        ``X`` is texts, or tf-idf (n_documents, n_words).
         0 flags a meaningless code, but where codes come from features.
         """
         check_is_fitted(self)
         return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
 
     def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
-        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares."""
+        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares.
+
+        A float64 matrix (n_texts, n_words).
+        """
         check_is_fitted(self)
         if self.tfidf_ is None:
             raise ValueError(

@@ -1,7 +1,8 @@
 """Distributions over binary codes, written with torch: what training samples from and evaluates.
 
 Every distribution is batched over its leading dimensions and offers ``sample``, ``log_prob``,
-``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes.
+``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes. Codes s have shape
+(..., n_bits), their log probabilities (...).
 """
 
 from boltzhash.training.distributions.bernoulli import Bernoulli, FairBits, enumerate_codes
