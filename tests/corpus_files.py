@@ -9,7 +9,7 @@ import pytest
 from boltzhash.corpus import CorpusError, read_corpus
 
 ENCODING_HINT = (
-    "; if it has another encoding, name that with encoding= (--encoding on the command line)"
+    "; if it has another encoding, name it with encoding= (--encoding on the command line)"
 )
 
 

@@ -100,8 +100,8 @@ def distinct(codes: Codes) -> int:
 def bit_balance(bits: Bits) -> float:
     """How evenly bits are used: 1 when each is on in half of the documents, 0 when none ever changes.
 
-    The mean over the bits, bool (n, n_bits), of 1 − |2 p − 1|, p the share of documents that have the
-    bit on.
+    The mean over the bits, bool (n, n_bits), of 1 − |2 p − 1|, where p is the share of documents
+    that have the bit on.
 
     >>> bit_balance(np.array([[True, True], [False, True]]))
     0.5

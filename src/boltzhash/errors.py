@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TrainingError(RuntimeError):
-    """Training ended with nothing usable: it diverged, or all documents fell on one code."""
+    """Training ended with nothing usable: it diverged, or all documents got the same code."""
 
 
 class ModelError(ValueError):
@@ -16,7 +16,7 @@ class CollectionError(ValueError):
 
 
 class NoSuchCollectionError(CollectionError):
-    """There is no collection where one was to be opened."""
+    """There is no collection at the location that was to be opened."""
 
 
 class CollectionBusyError(TimeoutError):
@@ -24,7 +24,7 @@ class CollectionBusyError(TimeoutError):
 
 
 class DuplicateIdError(ValueError):
-    """A document was added under an id that the collection has already."""
+    """A document was added under an id that the collection already has."""
 
 
 class NotFittedError(ValueError, AttributeError):

@@ -78,7 +78,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
         assert stop(process) == Run(
             130,
             "",
-            f"boltzhash: {checkpoint} keeps what is done; the same command goes on from there\n"
+            f"boltzhash: {checkpoint} keeps what is done; the same command resumes from there\n"
             "boltzhash: interrupted\n",
         )
     assert names(tmp_path) == ["model.checkpoint"]
@@ -193,7 +193,7 @@ def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> 
     message = refused("index", made.model, made.corpus, "-o", collection)
     assert f"is unfinished: run `index {corpus}` again, not `index {made.corpus}`" in message
     result = run(*command, "--json")
-    assert result.err == f"boltzhash: resuming after the {done} documents that are there\n"
+    assert result.err == f"boltzhash: resuming after the {done} documents that are already there\n"
     assert json.loads(result.out)["written"] == len(rows) - done
     with Collection.open(collection) as opened:
         assert [document.id for document in opened] == [row["id"] for row in rows]
@@ -207,7 +207,7 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     assert "line 1501: not valid JSON" in refused("add", made.collection, broken)
     write_jsonl(broken, rows)
     result = run("add", made.collection, broken, "--json")
-    assert result.err == "boltzhash: resuming after the 1024 documents that are there\n"
+    assert result.err == "boltzhash: resuming after the 1024 documents that are already there\n"
     assert json.loads(result.out)["written"] == 476
     broken.write_text(as_jsonl(make_records(1024, 5000)) + "no json\n")
     assert "line 1025" in refused("add", made.collection, broken)

@@ -230,8 +230,10 @@ def test_damaged_checksums_are_named(shelf: Shelf, tmp_path: Path) -> None:
 
 def test_not_found(shelf: Shelf, tmp_path: Path) -> None:
     shelf.status = 404
-    expected = r"file\.bin could not be downloaded \(addresses that this version has not been tried"
-    with pytest.raises(DownloadError, match=rf"{expected} with\): http://.*: HTTP 404 Not Found$"):
+    expected = r"file\.bin could not be downloaded \(from addresses that have not been tried"
+    with pytest.raises(
+        DownloadError, match=rf"{expected} with this version\): http://.*: HTTP 404 Not Found$"
+    ):
         fetch(shelf.source(), tmp_path)
     with pytest.raises(DownloadError, match=r"could not be downloaded: http://"):
         fetch(shelf.source(tried=True), tmp_path)

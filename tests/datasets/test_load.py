@@ -62,7 +62,7 @@ def test_a_given_folder_is_the_only_one(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(CorpusUnavailableError) as caught:
         fetch_corpus("reuters", tmp_path / "mine")
     assert str(caught.value) == (
-        "the corpus reuters is not at hand: expected reuters.jsonl.gz, or reuters21578.tar.gz "
+        "the corpus reuters was not found: expected reuters.jsonl.gz, or reuters21578.tar.gz "
         f"(Reuters-21578, SGML), in {tmp_path / 'mine'}"
     )
 

@@ -344,7 +344,7 @@ def test_k_must_be_positive(k: int, n: int) -> None:
 def test_a_mask_must_have_a_bool_a_code(allowed: Any, came: str) -> None:
     index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
     queries = np.zeros((1, 2), dtype=np.uint8)
-    expected = rf"allowed must be a bool array \(3,\), one a code, got .*{came}"
+    expected = rf"allowed must be a bool array \(3,\), one per code, got .*{came}"
     with pytest.raises(TypeError, match=expected):
         index.search(queries, allowed=allowed)
     with pytest.raises(TypeError, match=expected):

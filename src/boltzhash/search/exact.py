@@ -18,17 +18,17 @@ from boltzhash.threads import available_cpus
 class ExactIndex:
     """Search codes by Hamming distance; equal distances come in the order of insertion.
 
-    Any number of threads may search one index at a time. The compiled kernel is used where it was
+    Any number of threads may search one index at a time. The compiled kernel is used if it was
     built (:func:`boltzhash.search.kernel_name` says which path), NumPy otherwise, and faiss if it
     is installed.
 
     Parameters
     ----------
     codes : uint8 array (n, n_bits / 8)
-        Packed codes, as ``transform`` gives them. Read-only and memory-mapped arrays are used where
-        they are and must not change; an array that can still be written to is copied.
+        Packed codes, as ``transform`` gives them. Read-only and memory-mapped arrays are used in
+        place and must not change; an array that can still be written to is copied.
     ids : sequence of str or int, optional
-        One a code; row numbers where not given.
+        One per code; row numbers if not given.
 
     Examples
     --------
@@ -66,16 +66,16 @@ class ExactIndex:
         allowed: NDArray[np.bool_] | None = None,
         threads: int | None = None,
     ) -> Hits:
-        """The k nearest codes of each query; fewer where fewer are there or allowed, never padding.
+        """The k nearest codes of each query; fewer if fewer exist or are allowed, never padding.
 
         Parameters
         ----------
         queries : uint8 array (n_queries, n_bits / 8)
         k : int
         allowed : bool array (n,), optional
-            True for the rows that may be found. It is read, not copied; the codes stay where they are.
+            True for the rows that may be found. It is read, not copied; nor are the codes.
         threads : int, optional
-            All cores of the process where not given. Without the kernel, faiss and NumPy decide.
+            All cores of the process if not given. Without the kernel, faiss and NumPy decide.
         """
         rows, distances = self.search_rows(queries, k, allowed=allowed, threads=threads)
         return Hits(self._ids_of(rows), distances)
@@ -88,7 +88,7 @@ class ExactIndex:
         allowed: NDArray[np.bool_] | None = None,
         threads: int | None = None,
     ) -> list[Hits]:
-        """All codes that differ from a query in at most ``radius`` bits: a :class:`Hits` a query.
+        """All codes that differ from a query in at most ``radius`` bits: one :class:`Hits` per query.
 
         The other arguments are those of :meth:`search`.
         """
@@ -166,7 +166,7 @@ def read_only(codes: Codes) -> Codes:
 
 
 def _kept(codes: Codes) -> Codes:
-    """The codes themselves where nobody is meant to write to them, a copy otherwise."""
+    """The codes themselves if nobody is meant to write to them, a copy otherwise."""
     if codes.flags.c_contiguous and (isinstance(codes, np.memmap) or not codes.flags.writeable):
         return codes
     return np.array(codes, order="C")
@@ -177,7 +177,7 @@ def _check_allowed(allowed: object, n: int) -> None:
         came = (
             f"{allowed.dtype} {allowed.shape}" if isinstance(allowed, np.ndarray) else type(allowed)
         )
-        raise TypeError(f"allowed must be a bool array ({n},), one a code, got {came}")
+        raise TypeError(f"allowed must be a bool array ({n},), one per code, got {came}")
 
 
 def object_array(ids: Sequence[str | int]) -> NDArray[Any]:

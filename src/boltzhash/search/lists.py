@@ -53,7 +53,7 @@ def centres_of(
 
 
 def nearest_centre(codes: Codes, centres: Codes) -> NDArray[np.int64]:
-    """The number of the nearest centre of each code, the first of those at one distance."""
+    """The number of the centre nearest to each code, the first of those at one distance."""
     rows, _ = ExactIndex(read_only(centres)).search_rows(codes, 1)
     return rows[:, 0]
 
@@ -77,7 +77,7 @@ def fill_lists(codes: Codes, centres: Codes) -> Any:
     quantizer: Any = faiss.IndexBinaryFlat(8 * codes.shape[1])
     quantizer.add(centres)
     lists: Any = faiss.IndexBinaryIVF(quantizer, 8 * codes.shape[1], len(centres))
-    quantizer.this.disown()  # the lists own it from here on, also when they are saved
+    quantizer.this.disown()  # the lists own it from here on, even when they are saved
     lists.own_fields = True
     lists.is_trained = True
     for start in range(0, len(codes), ROWS_AT_A_TIME):
