@@ -19,7 +19,7 @@ from boltzhash.collection.filters import Condition, Where
 from boltzhash.collection.queries import HashedQuery, Query, hash_query, reranked
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.sqlite.models import check_made_by, check_reads_texts
-from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, Store
+from boltzhash.collection.store import FORMAT_VERSION, Found, Standing, Store, Write
 from boltzhash.collection.verbs import (
     WAIT,
     Documents,
@@ -255,10 +255,11 @@ class ConnectedCollection(Verbs):
     def _write_batches(self, documents: Documents, write: Callable[[list[Coded]], None]) -> int:
         remaining = checked_documents(documents)
         n = 0
-        while batch := list(itertools.islice(remaining, verbs.BATCH)):
-            with self._open_lock():
-                self._write_batch(batch, write)
-            n += len(batch)
+        with self._store.together() as commit:
+            while batch := list(itertools.islice(remaining, verbs.BATCH)):
+                with self._open_lock():
+                    self._write_batch(batch, write, commit)
+                n += len(batch)
         return n
 
     def _upsert_coded(self, model: str, batch: list[Coded]) -> None:
@@ -268,11 +269,13 @@ class ConnectedCollection(Verbs):
             if not self._store.write(write):
                 raise CollectionError(f"{self._shown} was rehashed meanwhile: add them again")
 
-    def _write_batch(self, batch: list[Document], write: Callable[[list[Coded]], None]) -> None:
+    def _write_batch(
+        self, batch: list[Document], write: Callable[[list[Coded]], None], commit: Write
+    ) -> None:
         while True:
             hasher, model = self._hasher, self._model
             coded = coded_batch(hasher, batch)  # without keeping others from writing
-            if self._store.write(partial(_write_if, model=model, write=write, coded=coded)):
+            if commit(partial(_write_if, model=model, write=write, coded=coded)):
                 return
             self._store.read(self._hasher_of)  # another client has rehashed: hash again
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from boltzhash.codes import Codes
@@ -37,6 +38,12 @@ class Found(NamedTuple):
     document: Document
 
 
+class Write(Protocol):
+    """How a change is written; see :meth:`Store.write`."""
+
+    def __call__(self, change: Callable[[Standing], T], /) -> T: ...
+
+
 class Store(Protocol):
     """A collection on an engine. What reads is called inside ``read``, what writes inside ``write``."""
 
@@ -49,6 +56,12 @@ class Store(Protocol):
 
     def write(self, change: Callable[[Standing], T]) -> T:
         """Do ``change`` wholly or not at all; it is given the standing before, and called once."""
+
+    def together(self) -> AbstractContextManager[Write]:
+        """Gives another ``write``, which may commit some changes at once, the last at the end.
+
+        A change that raises is left out; those before it are committed all the same.
+        """
 
     def load_model(self, fingerprint: str) -> Hasher: ...
 

@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from boltzhash.collection.store import (
     Found,
     Standing,
     T,
+    Write,
     last_of_each,
     no_such_collection,
     refuse_taken,
@@ -80,6 +82,9 @@ class MilvusStore:
 
     def write(self, change: Callable[[Standing], T]) -> T:
         return self._generations.write(change)
+
+    def together(self) -> AbstractContextManager[Write]:
+        return nullcontext(self.write)
 
     @property
     def _state(self) -> MilvusState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from boltzhash.collection.store import (
     Found,
     Standing,
     T,
+    Write,
     check_format_version,
     last_of_each,
     no_such_collection,
@@ -75,6 +77,9 @@ class PostgresStore:
             done = change(standing)
             self._run("UPDATE state SET generation = generation + 1")
             return done
+
+    def together(self) -> AbstractContextManager[Write]:
+        return nullcontext(self.write)
 
     def _standing(self, lock: str = "") -> Standing:
         row = self._run(f"SELECT {_STATE} FROM state{lock}").fetchone()
