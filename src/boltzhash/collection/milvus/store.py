@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class MilvusStore:
         return self._generations.write(change)
 
     def together(self) -> AbstractContextManager[Write]:
-        return nullcontext(self.write)
+        return self._generations.together()
 
     @property
     def _state(self) -> MilvusState:
@@ -93,14 +93,16 @@ class MilvusStore:
     # Writing
 
     def add(self, batch: list[Coded]) -> None:
-        refuse_taken(batch, self._rows_of([coded.document.id for coded in batch]))
+        ids = [coded.document.id for coded in batch]
+        refuse_taken(batch, self._rows_of(ids).keys() | self._generations.new.keys())
         self._put({coded.document.id: coded for coded in batch}, {})
 
     def upsert(self, batch: list[Coded]) -> None:
-        last = last_of_each(batch)
-        there = self._rows_of(list(last))
-        self._generations.after.dead.extend(row for row, _ in there.values())
-        self._put(last, {id_: place for id_, (_, place) in there.items()})
+        last, new = last_of_each(batch), self._generations.new
+        held = {id_: int(new[id_]["place"]) for id_ in last if id_ in new}
+        there = self._rows_of([id_ for id_ in last if id_ not in held])
+        self._die(there)
+        self._put(last, held | {id_: place for id_, (_, place) in there.items()})
 
     def delete(self, ids: list[Id]) -> int:
         """All at once, or 2,500 a generation where there are more."""
@@ -109,11 +111,16 @@ class MilvusStore:
             if start:
                 self._generations.commit_and_go_on()
             there = self._rows_of(ids[start : start + _DELETES_AT_ONCE])
+            self._die(there)
             after = self._generations.after
-            after.dead.extend(row for row, _ in there.values())
             self._generations.after = after._replace(n_documents=after.n_documents - len(there))
             n += len(there)
         return n
+
+    def _die(self, there: dict[Id, tuple[int, int]]) -> None:
+        after = self._generations.after
+        dead = [*after.dead, *(row for row, _ in there.values())]
+        self._generations.after = after._replace(dead=dead)
 
     def _put(self, new: dict[Id, Coded], places: dict[Id, int]) -> None:
         """Rows of the coming generation; those without a place get the next ones."""
@@ -127,7 +134,7 @@ class MilvusStore:
                 place = last_place
             number += 1
             row = {"row": number, "born": after.generation, **row_of(place, coded)}
-            self._generations.new.append(row)
+            self._generations.new[id_] = row
         n_documents = after.n_documents + len(new) - len(places)
         self._generations.after = after._replace(last_place=last_place, n_documents=n_documents)
 
@@ -175,9 +182,10 @@ class MilvusStore:
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 
     def _found(self, hits: list[Hit]) -> list[Found]:
-        rows = self._rows_at([hit.row for hit in hits], AT_ONCE)  # they have been seen: no waiting
-        unseen = [hit.row for hit in hits if hit.row not in rows]
-        rows.update(self._rows_at(unseen, STRONG))
+        rows = {hit.row: hit.fields for hit in hits if hit.fields is not None}
+        for consistency in (AT_ONCE, STRONG):  # they have been seen, so that none has to wait
+            unseen = [hit.row for hit in hits if hit.row not in rows]
+            rows.update(self._rows_at(unseen, consistency))
         for row in unseen:
             if row not in rows:  # deleted just now, so that this is asked again; or damage
                 raise CollectionError(f"{self.shown} is damaged: row {row} is missing")
@@ -217,11 +225,13 @@ class MilvusStore:
 
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion; ends with an error where others take rows away meanwhile."""
-        state = self._states.newest()
+        reading = self._milvus.reading
+        state = self._states.newest(reading)
         for first in range(0, state.last_place, _PAGE):
             terms = [f"place > {first}", f"place <= {first + _PAGE}", *state.counts()]
-            rows = self._milvus.query(state.table, " and ".join(terms), DOCUMENT)
-            if self._states.newest().disturbed != state.disturbed:
+            expression = " and ".join(terms)
+            rows = self._milvus.query(state.table, expression, DOCUMENT, consistency=reading)
+            if self._states.newest(reading).disturbed != state.disturbed:
                 raise CollectionBusyError(
                     f"{self.shown}: documents were overwritten or deleted while all were being read"
                 )
@@ -239,7 +249,8 @@ class MilvusStore:
             yield sorted(rows, key=lambda row: int(row["place"]))
 
     def count(self) -> int:
-        return self._milvus.count(self._state.table, " and ".join(self._state.counts()))
+        expression = " and ".join(self._state.counts())
+        return self._milvus.count(self._state.table, expression, consistency=self._milvus.reading)
 
     def sizes(self) -> dict[str, int]:
         return {}  # Milvus does not tell
