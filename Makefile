@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks examples
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal \
 	bench bench-search bench-search-small bench-full bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -57,6 +57,10 @@ test-slow: $(READY)
 # Fuzzes the search kernel under sanitizers and, emulated, on ARM; a few minutes.
 test-kernel: $(READY)
 	tests/search/kernel/run
+
+# What `pip install .` brings in a fresh environment: encoding, searching, and what the rest asks for.
+test-minimal: $(READY)
+	tests/minimal_install
 
 # Needs a quiet machine.
 bench-search: $(READY)

@@ -5,7 +5,7 @@
     torchrun --nproc-per-node 2 benchmarks/distributed.py --seeds 3
 
 A default CorrSH of 32 bits, fitted on train; queries are test, database is train. One thread a process.
-Prints a line a seed and adds to a JSON file.
+Prints one line per seed and adds to a JSON file.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int)
     parser.add_argument("--max-memory")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--length", type=int, default=25, help="words a document")
+    parser.add_argument("--length", type=int, default=25, help="words per document")
     options = parser.parse_args()
     n_documents = options.documents or (50_000 if options.small else 5_000_000)
     bound = options.max_memory or ("1.1 GB" if options.small else "4 GB")

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/metrics.py
 
-Codes are random (speed does not depend on what they find), with 20 labels, one a document. The memory is
+Codes are random (speed does not depend on what they find), with 20 labels, one per document. Memory is
 the highest of the whole process, Python and libraries included.
 """
 

@@ -147,7 +147,7 @@ def compare_with_faiss(n: int, n_bits: int, rounds: int) -> dict[str, Any]:
 
 
 def compare_paths(n: int, rounds: int) -> list[dict[str, Any]]:
-    """Queries a second of every path of the kernel that runs here."""
+    """Queries per second of every path of the kernel that runs here."""
     results = []
     for n_bits in WIDTHS:
         codes, queries = topical_codes(n, n_bits, 0), topical_codes(64, n_bits, 1)
@@ -163,7 +163,7 @@ def compare_paths(n: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def cost_curves(largest: int, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """Milliseconds a query, batched and single, against each of N, k and width."""
+    """Milliseconds per query, batched and single, against each of N, k and width."""
 
     def cost(n: int, n_bits: int, k: int) -> dict[str, float]:
         codes, queries = topical_codes(n, n_bits, 0), topical_codes(64, n_bits, 1)
@@ -229,7 +229,7 @@ def memory_of_search(n: int) -> dict[str, int]:
 
 
 def approximate(n: int, rounds: int) -> dict[str, Any]:
-    """Queries a second against recall on new queries, beside exact search of the same codes."""
+    """Queries per second against recall on new queries, beside exact search of the same codes."""
     documents = Documents(64)
     codes, queries = documents.codes(n, 0), documents.codes(1000, 1)
     start = time.perf_counter()

@@ -98,13 +98,13 @@ def section(results: dict[str, Any]) -> str:
             ],
         ),
         _of_read(results),
-        "Every path of the kernel that runs on this machine, queries a second, batched:",
+        "Every path of the kernel that runs on this machine, queries per second, batched:",
         _paths_table(results["paths"]),
         "Cost of a query against the number of codes, k and the width:",
         "![cost against N, k and width](search-cost.png)",
         _memory(results["memory"]),
         _approximate(results["approximate"]),
-        "![queries a second against recall](search-recall.png)",
+        "![queries per second against recall](search-recall.png)",
     ]
     return "\n\n".join(parts)
 
@@ -182,7 +182,7 @@ def plot(results: dict[str, Any]) -> None:
             )
         axis.set(xscale="log", yscale="log", xlabel=title)
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("ms a query")
+    axes[0].set_ylabel("ms per query")
     axes[0].legend(frameon=False)
     figure.tight_layout()
     figure.savefig(HERE / "search-cost.png", dpi=130)
@@ -197,7 +197,7 @@ def plot(results: dict[str, Any]) -> None:
     axis.set(
         yscale="log",
         xlabel="recall of the top 100",
-        ylabel="queries a second",
+        ylabel="queries per second",
         title=f"{result['n'] / 1e6:g} M codes of 64 bits",
     )
     axis.grid(alpha=0.3, which="both")

@@ -335,7 +335,7 @@ def is_ready(port: int) -> bool:
 
 
 def bare_rates(folder: Path, queries: list[str]) -> dict[str, float]:
-    """Queries a second of one thread in this process: the kernel alone, and the whole collection."""
+    """Queries per second of one thread in this process: the kernel alone, and the whole collection."""
     with Collection.open(folder) as collection:
         codes = collection.hasher.transform(document.text for document in collection)
         asked = collection.hasher.transform(queries)

@@ -371,7 +371,8 @@ def table(result: dict[str, Any]) -> str:
             ),
         ]
     slope, explained = bytes_a_value(result["by_documents"])
-    lines += ["", f"Peak memory: {slope:.0f} bytes a non-zero, a line explains {explained:.4f}"]
+    share = f"a line explains {explained:.4f} of the variance"
+    lines += ["", f"Peak memory: {slope:.0f} bytes per non-zero; {share}"]
     return "\n".join(lines)
 
 

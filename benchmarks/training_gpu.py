@@ -1,4 +1,4 @@
-"""Seconds an epoch on a GPU: CorrSH as published against our NASH and against the authors' code.
+"""Seconds per epoch on a GPU: CorrSH as published against our NASH and against the authors' code.
 
     BOLTZHASH_DATA=... python benchmarks/training_gpu.py
 
@@ -81,7 +81,7 @@ def table(result: dict[str, Any]) -> str:
         [
             f"{result['hardware']}, torch {result['versions']['torch']}.",
             "",
-            "| ng20, 64 bits | ms an epoch |",
+            "| ng20, 64 bits | ms per epoch |",
             "| --- | ---: |",
             *rows,
             "",

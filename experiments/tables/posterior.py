@@ -99,9 +99,9 @@ def _counted(made: list[Interval]) -> str:
     by_chance = (1 - CONFIDENCE) * len(made)
     largest = max(made, key=lambda interval: abs(interval.estimate))
     return (
-        f"of {len(made)} intervals {better} lie above 0, in favour of the correlated posterior, {worse} "
-        f"below, {len(made) - better - worse} hold it (without any difference {by_chance:.1f} would "
-        f"miss it by chance). The largest difference is {str(largest).strip('*')}."
+        f"of {len(made)} intervals, {better} lie above 0, in favour of the correlated posterior, "
+        f"{worse} below, and {len(made) - better - worse} contain 0 (without any difference "
+        f"{by_chance:.1f} would miss it by chance). The largest difference is {str(largest).strip('*')}."
     )
 
 
@@ -120,9 +120,9 @@ def pairing() -> str:
     count = [sum(i is not None and i.excludes_zero for i in kind) for kind in (unpaired, paired)]
     r = f"{statistics.correlation(ones, others):+.2f}".replace("-", "−")
     return (
-        f"Results of the two posteriors at the same seed, each about its mean (*label-free*), correlate "
-        f"by {r} over {len(ones)} pairs. Of {len(pairs)} intervals {count[0]} exclude 0; paired by seed "
-        f"{count[1]} would.\n"
+        f"Results of the two posteriors at the same seed, each about its mean (*label-free*), have a "
+        f"correlation of {r} over {len(ones)} pairs. Of {len(pairs)} intervals {count[0]} exclude 0; "
+        f"paired by seed, {count[1]} would.\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of constructor arguments, each with a message that says what came."""
+"""Checks of constructor arguments, each with a message that says what was given."""
 
 from __future__ import annotations
 

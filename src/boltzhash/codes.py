@@ -24,7 +24,7 @@ def check_n_bits(n_bits: object) -> int:
 
 
 def pack(bits: Bits) -> Codes:
-    """Pack bits into bytes.
+    """Pack bits, bool (n, n_bits), into bytes, uint8 (n, n_bits / 8).
 
     >>> pack(np.array([[True, False, False, False, False, False, False, True]]))
     array([[129]], dtype=uint8)
@@ -47,7 +47,7 @@ def check_codes(codes: Codes) -> Codes:
 
 
 def unpack(codes: Codes) -> Bits:
-    """Unpack bytes into bits.
+    """Unpack bytes, uint8 (n, n_bits / 8), into bits, bool (n, n_bits).
 
     >>> unpack(np.array([[129]], dtype=np.uint8)).astype(int)
     array([[1, 0, 0, 0, 0, 0, 0, 1]])
@@ -57,6 +57,15 @@ def unpack(codes: Codes) -> Bits:
 
 def hamming(queries: Codes, codes: Codes) -> NDArray[np.int32]:
     """Hamming distance of every query to every code: the slow, plain reference.
+
+    Parameters
+    ----------
+    queries : uint8 array (n_queries, n_bits / 8)
+    codes : uint8 array (n, n_bits / 8)
+
+    Returns
+    -------
+    int32 array (n_queries, n)
 
     >>> hamming(np.array([[129]], dtype=np.uint8), np.array([[1], [129]], dtype=np.uint8))
     array([[1, 0]], dtype=int32)
@@ -73,7 +82,7 @@ def hamming(queries: Codes, codes: Codes) -> NDArray[np.int32]:
 
 
 def distinct(codes: Codes) -> int:
-    """How many different codes there are.
+    """How many different codes there are, of packed ones (n, n_bits / 8).
 
     >>> distinct(np.array([[1], [1], [2]], dtype=np.uint8))
     2
@@ -91,7 +100,8 @@ def distinct(codes: Codes) -> int:
 def bit_balance(bits: Bits) -> float:
     """How evenly bits are used: 1 when each is on in half of the documents, 0 when none ever changes.
 
-    The mean over bits of 1 − |2 p − 1|, p the share of documents that have the bit on.
+    The mean over the bits, bool (n, n_bits), of 1 − |2 p − 1|, where p is the share of documents
+    that have the bit on.
 
     >>> bit_balance(np.array([[True, True], [False, True]]))
     0.5

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 
 class TrainingError(RuntimeError):
-    """Training ended with nothing usable: it diverged, or all documents fell on one code."""
+    """Training ended with nothing usable: it diverged, or all documents got the same code."""
 
 
 class ModelError(ValueError):
@@ -18,7 +16,7 @@ class CollectionError(ValueError):
 
 
 class NoSuchCollectionError(CollectionError):
-    """There is no collection where one was to be opened."""
+    """There is no collection at the location that was to be opened."""
 
 
 class CollectionBusyError(TimeoutError):
@@ -26,19 +24,15 @@ class CollectionBusyError(TimeoutError):
 
 
 class DuplicateIdError(ValueError):
-    """A document was added under an id that the collection has already."""
+    """A document was added under an id that the collection already has."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A hasher is used before it is fitted; scikit-learn's error of this name where it is installed."""
 
 
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message says what to install."""
-
-
-def require_torch() -> None:
-    """Raise :class:`MissingExtraError` where torch cannot be imported."""
-    try:
-        importlib.import_module("torch")
-    except ImportError:
-        raise needs_extra("fit", "torch", "train") from None
 
 
 def needs_extra(what: str, package: str, extra: str) -> MissingExtraError:

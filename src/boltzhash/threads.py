@@ -21,10 +21,10 @@ def available_cpus() -> int:
 
 
 def in_threads(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
-    """``map(work, blocks)``, several blocks at a time where there are several.
+    """``map(work, blocks)``, several blocks at a time if there are several.
 
     Blocks are taken as they are needed, a few ahead, so memory does not grow with their number. If the
-    next block cannot be had, the results of those before it come first, as without threads.
+    next block cannot be read, the results of those before it come first, as without threads.
 
     >>> list(in_threads(len, ["one", "two", "three"]))
     [3, 3, 5]
@@ -53,12 +53,12 @@ def _in_pool(
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
-        finally:  # after an error or a break, what has not begun is not begun
+        finally:  # after an error or a break, what has not begun never begins
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _until_failure(blocks: Iterable[Block], failure: list[Exception]) -> Iterator[Block]:
-    """The blocks before one that cannot be had: their results come first, then what went wrong."""
+    """The blocks before one that cannot be read: their results come first, then what went wrong."""
     try:
         yield from blocks
     except Exception as error:

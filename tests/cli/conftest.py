@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from boltzhash import ITQ, LSH
+from boltzhash.training import loop
 from command_line import FIT, Fitted, Made, Run, run_apart, succeed
 from small_corpus import DOCUMENTS, make_records, write_corpus, write_jsonl
 
@@ -76,3 +77,8 @@ def made(tmp_path: Path) -> Made:
     write_jsonl(made.corpus, records)
     succeed("index", made.model, made.corpus, "-o", made.collection)
     return made
+
+
+@pytest.fixture
+def checkpoint_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)

@@ -36,7 +36,7 @@ def test_metadata_can_be_chosen(made: Made, tmp_path: Path) -> None:
 
 def test_index_refuses_what_is_there(made: Made) -> None:
     message = refused("index", made.model, made.corpus, "-o", made.collection, code=5)
-    assert "is a collection already: add to it with `boltzhash add`" in message
+    assert "is already a collection: add to it with `boltzhash add`" in message
     assert "another model" in refused("index", made.other, made.corpus, "-o", made.collection)
 
 
@@ -59,7 +59,7 @@ def test_add_and_upsert(made: Made, tmp_path: Path) -> None:
     report = json.loads(succeed("add", made.collection, more, "--json"))
     assert (report["written"], report["documents"]) == (10, 70)
     message = refused("add", made.collection, more)
-    assert "the id '60' is in the collection already; nothing of its batch was added" in message
+    assert "the id '60' is already in the collection; nothing from its batch was added" in message
     changed = write_jsonl(tmp_path / "changed.jsonl", [{"id": 1, "text": "moon"}])
     succeed("add", made.collection, changed, "--upsert")
     with Collection.open(made.collection) as collection:
@@ -88,7 +88,7 @@ def test_duplicates(made: Made) -> None:
     assert result.out == "".join("\t".join(map(str, group)) + "\n" for group in groups)
     n_extra = sum(len(group) - 1 for group in groups)
     assert f"{len(groups)} groups" in result.err
-    assert f"{n_extra} documents fewer" in result.err
+    assert f"{n_extra} fewer documents" in result.err
     assert "radius must be" in refused("duplicates", made.collection, "--radius", -1)
 
 

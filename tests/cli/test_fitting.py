@@ -45,7 +45,7 @@ def test_fit_for_humans_says_the_same(fitted: Fitted, tmp_path: Path) -> None:
     assert re.fullmatch(
         rf"wrote {re.escape(str(tmp_path / 'model'))}: CorrSH, 16 bits, 36 words, [\d.]+ s\n"
         r"\d+ distinct codes, bit balance 0\.\d\d\n"
-        r"20 epochs: reconstruction -[\d.]+ and KL -?[\d.]+ nats a document\n",
+        r"20 epochs: reconstruction -[\d.]+ and KL -?[\d.]+ nats per document\n",
         out,
     )
 
@@ -63,8 +63,8 @@ def test_every_method_can_be_chosen(fitted: Fitted, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--method", "Magic"], "--method must be one of CorrSH, "),
-        (["--method", "ITQ", "--rank", 3], "--rank is no argument of ITQ"),
-        (["--method", "LSH", "--epochs", 3], "--epochs is no argument of LSH"),
+        (["--method", "ITQ", "--rank", 3], "--rank is not an argument of ITQ"),
+        (["--method", "LSH", "--epochs", 3], "--epochs is not an argument of LSH"),
         (["--method", "NASH", "--published"], "--published is for CorrSH, got --method NASH"),
     ],
 )
@@ -177,11 +177,9 @@ def test_an_absurd_learning_rate_is_named_and_writes_nothing(
     assert not (tmp_path / "model").exists()
 
 
-def test_a_failed_fit_leaves_no_checkpoint_to_go_on_from(
-    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+def test_a_failed_fit_leaves_no_checkpoint_to_go_on_from(fitted: Fitted, tmp_path: Path) -> None:
     """The same command would only fail again."""
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT, "--learning-rate", "1e20")
     refused(*arguments, code=4)
     assert names(tmp_path) == []

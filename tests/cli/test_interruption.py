@@ -78,7 +78,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
         assert stop(process) == Run(
             130,
             "",
-            f"boltzhash: {checkpoint} keeps what is done; the same command goes on from there\n"
+            f"boltzhash: {checkpoint} keeps what is done; the same command resumes from there\n"
             "boltzhash: interrupted\n",
         )
     assert names(tmp_path) == ["model.checkpoint"]
@@ -102,10 +102,10 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
     }
 
 
+@pytest.mark.usefixtures("checkpoint_every_epoch")
 def test_a_checkpoint_of_another_fit_is_not_gone_on_from(
     fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     epoch = loop._epoch
 
     def interrupted(*arguments: Any) -> Any:
@@ -130,11 +130,11 @@ def test_a_damaged_checkpoint_is_named(fitted: Fitted, tmp_path: Path) -> None:
     assert names(tmp_path) == ["model.checkpoint"]
 
 
+@pytest.mark.usefixtures("checkpoint_every_epoch")
 def test_a_model_that_could_not_be_saved_need_not_be_fitted_again(
     fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checkpoint may go when the model is on the disk, and not before."""
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1)
     arguments = ("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
 
     def full_disk(*_: object) -> None:
@@ -193,7 +193,7 @@ def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> 
     message = refused("index", made.model, made.corpus, "-o", collection)
     assert f"is unfinished: run `index {corpus}` again, not `index {made.corpus}`" in message
     result = run(*command, "--json")
-    assert result.err == f"boltzhash: resuming after the {done} documents that are there\n"
+    assert result.err == f"boltzhash: resuming after the {done} documents that are already there\n"
     assert json.loads(result.out)["written"] == len(rows) - done
     with Collection.open(collection) as opened:
         assert [document.id for document in opened] == [row["id"] for row in rows]
@@ -207,7 +207,7 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     assert "line 1501: not valid JSON" in refused("add", made.collection, broken)
     write_jsonl(broken, rows)
     result = run("add", made.collection, broken, "--json")
-    assert result.err == "boltzhash: resuming after the 1024 documents that are there\n"
+    assert result.err == "boltzhash: resuming after the 1024 documents that are already there\n"
     assert json.loads(result.out)["written"] == 476
     broken.write_text(as_jsonl(make_records(1024, 5000)) + "no json\n")
     assert "line 1025" in refused("add", made.collection, broken)

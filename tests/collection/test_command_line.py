@@ -65,7 +65,7 @@ def test_an_index_over_what_is_there_is_refused(
 ) -> None:
     assert main(["index", str(model), str(corpus), "-o", location]) == 0
     assert main(["index", str(model), str(corpus), "-o", location]) == 5
-    assert "is a collection already: add to it with `boltzhash add`" in capsys.readouterr().err
+    assert "is already a collection: add to it with `boltzhash add`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["index", "search", "stats", "serve"])

@@ -147,7 +147,7 @@ def test_any_client_can_hash(url: str, name: str, hasher: LSH, other_hasher: LSH
         assert collection.search("star moon").known_words == 2
     with pytest.raises(CollectionError, match="was made by another model"):
         Collection.open(f"{url}#{name}", other_hasher)
-    with pytest.raises(FileExistsError, match="is a collection already"):
+    with pytest.raises(FileExistsError, match="is already a collection"):
         Collection.create(f"{url}#{name}", hasher)
     with pytest.raises(CollectionError, match="there is no such collection"):
         Collection.open(f"{url}#{name}_nobody")

@@ -315,7 +315,7 @@ def test_a_duplicate_id_leaves_the_batch_out_and_the_earlier_ones_in(
 ) -> None:
     collection = engine.create(hasher)
     documents = [{"id": i, "text": "star"} for i in range(2000)] + [{"id": 7, "text": "moon"}]
-    with pytest.raises(DuplicateIdError, match="the id 7 is in the collection already"):
+    with pytest.raises(DuplicateIdError, match="the id 7 is already in the collection"):
         collection.add(documents)
     assert [document.id for document in collection] == list(range(1024))
     assert collection.get(7).text == "star"
@@ -514,7 +514,7 @@ def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
     assert collection.unfinished() == {"name": "all", "done": 2048, "last_id": 2047}
     assert collection.stats()["unfinished"] == collection.unfinished()
     with pytest.raises(
-        ValueError, match="these are not the documents whose adding was interrupted"
+        ValueError, match="these are not the documents whose addition was interrupted"
     ):
         collection.add_resumably(documents[1:], "all")
     assert collection.add_resumably(documents, "all") == 452
@@ -620,5 +620,5 @@ def test_several_questions_to_one_generation(engine: Any, hasher: Hasher) -> Non
 
 def test_what_has_no_measured_index_is_searched_exactly(engine: Any, hasher: Hasher) -> None:
     collection = engine.empty(hasher)
-    with pytest.raises(ValueError, match="has no approximate index: build_approximate"):
+    with pytest.raises(ValueError, match="has no approximate index: call build_approximate"):
         collection.search("star", approximate=True)

@@ -11,6 +11,7 @@ import pytest
 
 from boltzhash.corpus import CorpusError, read_corpus
 from boltzhash.corpus.shards import RowNumber, plan_shards, read_shard
+from small_corpus import write_parquet
 
 RECORDS = [
     {"id": 0, "text": "first"},
@@ -51,15 +52,13 @@ def test_the_last_line_may_have_no_end(tmp_path: Path) -> None:
 
 
 def test_row_groups_of_parquet(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"text": [f"text {i}" for i in range(50)], "id": list(range(100, 150))})
-    parquet.write_table(table, tmp_path / "corpus.parquet", row_group_size=7)
-    shards = plan_shards([tmp_path / "corpus.parquet"], shard_bytes=1)
+    columns = {"text": [f"text {i}" for i in range(50)], "id": list(range(100, 150))}
+    path = write_parquet(tmp_path / "corpus.parquet", columns, row_group_size=7)
+    shards = plan_shards([path], shard_bytes=1)
     assert [(shard.start, shard.stop) for shard in shards] == [(i, i + 1) for i in range(8)]
     documents = [d for shard in shards for d in read_shard(shard)]
-    assert documents == list(read_corpus(tmp_path / "corpus.parquet"))
-    assert len(plan_shards([tmp_path / "corpus.parquet"])) == 1
+    assert documents == list(read_corpus(path))
+    assert len(plan_shards([path])) == 1
 
 
 def test_files_that_cannot_be_cut_are_read_whole(tmp_path: Path) -> None:

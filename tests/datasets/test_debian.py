@@ -153,6 +153,6 @@ def test_damaged_lists_are_named(folder: Path) -> None:
 def test_lz4_is_named(tmp_path: Path) -> None:
     (tmp_path / "x_Packages.lz4").write_bytes(b"")
     with pytest.raises(
-        CorpusError, match=r"expected a file Packages .*one with \.lz4 must be unpacked"
+        CorpusError, match=r"expected a file Packages .*one with \.lz4 must be decompressed"
     ):
         read(tmp_path)

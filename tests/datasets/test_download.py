@@ -21,6 +21,7 @@ import pytest
 
 from boltzhash.datasets import download
 from boltzhash.datasets.download import DownloadError, Source, cache_folder, fetch
+from command_line import names
 
 CONTENTS = np.random.default_rng(0).bytes(300_000)
 OTHER = np.random.default_rng(1).bytes(250_000)
@@ -98,10 +99,6 @@ def shelf() -> Iterator[Shelf]:
         yield offered
         server.shutdown()
         thread.join()
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_file_is_downloaded_once(shelf: Shelf, tmp_path: Path) -> None:
@@ -233,8 +230,10 @@ def test_damaged_checksums_are_named(shelf: Shelf, tmp_path: Path) -> None:
 
 def test_not_found(shelf: Shelf, tmp_path: Path) -> None:
     shelf.status = 404
-    expected = r"file\.bin could not be downloaded \(addresses that this version has not been tried"
-    with pytest.raises(DownloadError, match=rf"{expected} with\): http://.*: HTTP 404 Not Found$"):
+    expected = r"file\.bin could not be downloaded \(from addresses that have not been tried"
+    with pytest.raises(
+        DownloadError, match=rf"{expected} with this version\): http://.*: HTTP 404 Not Found$"
+    ):
         fetch(shelf.source(), tmp_path)
     with pytest.raises(DownloadError, match=r"could not be downloaded: http://"):
         fetch(shelf.source(tried=True), tmp_path)

@@ -29,7 +29,7 @@ def test_labels_are_columns_in_alphabetical_order() -> None:
 
 def test_an_id_in_two_parts_is_refused() -> None:
     parts = {part: documents(1) for part in ("train", "val", "test")}
-    with pytest.raises(CorpusError, match="expected ids that differ, got 'd0' twice"):
+    with pytest.raises(CorpusError, match="expected distinct ids, got 'd0' twice"):
         make_corpus("small", parts, [])
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from boltzhash.corpus import CorpusError
 from boltzhash.datasets import CorpusUnavailableError, fetch_corpus, newsgroups, reuters
 from boltzhash.datasets.download import DownloadError, Source
+from command_line import Run, run_apart
 
 LINE = '{"id": "%s", "text": "%s", "labels": ["x"], "split": "%s"}\n'
 
@@ -63,7 +62,7 @@ def test_a_given_folder_is_the_only_one(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(CorpusUnavailableError) as caught:
         fetch_corpus("reuters", tmp_path / "mine")
     assert str(caught.value) == (
-        "the corpus reuters is not at hand: expected reuters.jsonl.gz, or reuters21578.tar.gz "
+        "the corpus reuters was not found: expected reuters.jsonl.gz, or reuters21578.tar.gz "
         f"(Reuters-21578, SGML), in {tmp_path / 'mine'}"
     )
 
@@ -140,10 +139,8 @@ def test_loading_does_not_import_torch(tmp_path: Path) -> None:
         f"print(fetch_corpus('debian', {str(tmp_path / 'data')!r}))\n"
         "assert 'torch' not in sys.modules\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "<Corpus debian: 1 / 1 / 1 documents, 1 labels>"
+    said = "<Corpus debian: 1 / 1 / 1 documents, 1 labels>\n"
+    assert run_apart(program=script) == Run(0, said, "")
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,11 @@ def test_a_missing_file_is_named(archive: Archive) -> None:
 
 def test_a_cut_file_in_the_archive_is_named() -> None:
     whole = document(1, "TRAIN", "acq") + document(2, "TRAIN", "acq")
-    with pytest.raises(CorpusError, match=r"here: expected .* got 2 beginnings and 1 whole ones"):
+    with pytest.raises(
+        CorpusError, match=r"here: expected .* got 2 beginnings, 1 of them complete"
+    ):
         list(parse(whole[:-30], "here"))
-    with pytest.raises(CorpusError, match="got 0 beginnings and 0 whole ones"):
+    with pytest.raises(CorpusError, match="got 0 beginnings, 0 of them complete"):
         list(parse("", "here"))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from boltzhash.corpus import CorpusError
 from boltzhash.datasets.tmc import read
+from corpus_files import write
 
 
 def row(*on: int) -> str:
@@ -47,36 +49,32 @@ def test_missing_files_are_named(folder: Path) -> None:
         read(folder)
 
 
-def test_a_wrong_number_of_columns_is_named(folder: Path) -> None:
-    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)},-1\n{row(3)}\n")
-    with pytest.raises(CorpusError, match=r"TestTruth\.csv, line 2: expected 22 columns, got 23"):
-        read(folder)
+NO_REPORT = "line 2: expected number~text, got '"
 
 
-def test_a_value_that_is_none_is_named(folder: Path) -> None:
-    (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)}\n{row(3).replace('1', 'x', 1)}\n")
-    with pytest.raises(CorpusError, match=r"TestTruth\.csv, line 3: expected 1 or -1, got '-x'"):
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        (
+            "TestTruth.csv",
+            f"{row(2)}\n{row(2)},-1\n{row(3)}\n",
+            "line 2: expected 22 columns, got 23",
+        ),
+        ("TestTruth.csv", f"{row(2)}\n{row(2)[:-1]}x\n", "line 2: expected 1 or -1, got '-x'"),
+        ("TestData.txt", "1~A\nno number\n3~C\n", NO_REPORT),
+        ("TestData.txt", "1~A\nx~text\n3~C\n", NO_REPORT),
+        ("TestData.txt", "1~A\n~text\n3~C\n", NO_REPORT),
+        ("TestData.txt", b"1~A\n2~\xff\n3~C\n", "line 2: expected UTF-8 text, got byte 0xff"),
+    ],
+)
+def test_a_wrong_line_is_named(folder: Path, name: str, content: str | bytes, problem: str) -> None:
+    write(folder / name, content)
+    with pytest.raises(CorpusError, match=rf"{re.escape(name)}, {problem}"):
         read(folder)
 
 
 def test_a_line_too_few_is_named(folder: Path) -> None:
     (folder / "TestTruth.csv").write_text(f"{row(2)}\n{row(2)}\n")
-    with pytest.raises(
-        CorpusError, match=r"TestData\.txt has 3 reports and .*TestTruth\.csv 2 lines"
-    ):
-        read(folder)
-
-
-@pytest.mark.parametrize("line", ["no number", "x~text", "~text"])
-def test_a_line_that_is_no_report_is_named(folder: Path, line: str) -> None:
-    (folder / "TestData.txt").write_text(f"1~A\n{line}\n3~C\n")
-    with pytest.raises(CorpusError, match=r"TestData\.txt, line 2: expected number~text, got '"):
-        read(folder)
-
-
-def test_other_encodings_are_named(folder: Path) -> None:
-    (folder / "TestData.txt").write_bytes(b"1~A\n2~\xff\n3~C\n")
-    with pytest.raises(
-        CorpusError, match=r"TestData\.txt, line 2: expected UTF-8 text, got byte 0xff"
-    ):
+    expected = r"TestData\.txt has 3 reports and .*TestTruth\.csv 2 lines"
+    with pytest.raises(CorpusError, match=expected):
         read(folder)

@@ -131,7 +131,7 @@ def test_class_numbers(tmp_path: Path, as_row: bool) -> None:
     [
         (
             {"gnd_cv": np.eye(2, 3)},
-            r"expected a row of labels for each document, got train \(2, 5\)",
+            r"expected one row of labels for each document, got train \(2, 5\)",
         ),
         (
             {"gnd_cv": np.eye(3, 2)},
@@ -141,7 +141,7 @@ def test_class_numbers(tmp_path: Path, as_row: bool) -> None:
             {"test": np.ones((4, 6))},
             r"the same words in train, cv and test, got \[5, 5, 6\] columns",
         ),
-        ({"gnd_cv": np.full((3, 3), 2)}, "expected labels of 0 and 1 in gnd_cv, got others"),
+        ({"gnd_cv": np.full((3, 3), 2)}, "expected labels 0 and 1 in gnd_cv, got others"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

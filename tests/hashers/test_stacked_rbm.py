@@ -110,9 +110,9 @@ def test_fine_tuning_improves_on_pretraining(texts: list[str]) -> None:
 
 
 def test_small_corpora_get_enough_steps() -> None:
-    matrix = sparse.csr_matrix(np.ones((1000, 2)))
-    assert StackedRBM(batch_size=100)._enough(matrix, 15, 1000) == 100
-    assert StackedRBM(batch_size=1)._enough(matrix, 15, 1000) == 15
+    assert StackedRBM(batch_size=100)._n_epochs(1000) == 30
+    assert StackedRBM(batch_size=1)._n_epochs(1000) == 8
+    assert StackedRBM(epochs=3)._n_epochs(1000) == 3
 
 
 def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:

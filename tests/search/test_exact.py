@@ -1,5 +1,6 @@
 """The exact index against NumPy: value for value, in order, ties by insertion."""
 
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,16 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.search import ExactIndex, Hits, kernel_name, kernel_names
+from nearest_codes import nearest
 
 WIDTHS = [8, 16, 24, 32, 40, 64, 72, 128, 160, 256, 512]
 
 
-@pytest.fixture(autouse=True, params=kernel_names())
+@pytest.fixture(autouse=True, params=[*kernel_names(), "none without faiss"])
 def _every_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOLTZHASH_KERNEL", request.param)
+    monkeypatch.setenv("BOLTZHASH_KERNEL", request.param.split()[0])
+    if "without faiss" in request.param:
+        monkeypatch.setitem(sys.modules, "faiss", None)
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +36,8 @@ def _one_thread() -> Iterator[None]:
 
 def reference(codes: Codes, queries: Codes, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows and distances of the k nearest, equal distances in the order of insertion."""
-    rows = np.empty((len(queries), min(k, len(codes))), dtype=np.int64)
-    distances = np.empty(rows.shape, dtype=np.int32)
-    for number, query in enumerate(queries):
-        distance = np.unpackbits(codes ^ query, axis=1).sum(axis=1, dtype=np.int32)
-        rows[number] = np.argsort(distance, kind="stable")[:k]
-        distances[number] = distance[rows[number]]
-    return rows, distances
+    rows, distances = zip(*(nearest(codes, query) for query in queries), strict=True)
+    return np.stack(rows)[:, :k], np.stack(distances)[:, :k]
 
 
 def random_codes(rng: np.random.Generator, n: int, n_bits: int, different: int) -> Codes:
@@ -345,7 +344,7 @@ def test_k_must_be_positive(k: int, n: int) -> None:
 def test_a_mask_must_have_a_bool_a_code(allowed: Any, came: str) -> None:
     index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
     queries = np.zeros((1, 2), dtype=np.uint8)
-    expected = rf"allowed must be a bool array \(3,\), one a code, got .*{came}"
+    expected = rf"allowed must be a bool array \(3,\), one per code, got .*{came}"
     with pytest.raises(TypeError, match=expected):
         index.search(queries, allowed=allowed)
     with pytest.raises(TypeError, match=expected):

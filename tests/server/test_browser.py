@@ -330,7 +330,7 @@ def test_an_error_is_shown_and_can_be_tried_again(browser: Any, site: Any) -> No
     page.unroute("**/v1/search")
     page.route("**/v1/search", lambda route: route.abort())
     page.locator("#q").fill("moon star")
-    until(page, "document.querySelector('[role=alert]').innerText.includes('does not answer')")
+    until(page, "document.querySelector('[role=alert]').innerText.includes('is not answering')")
     page.unroute("**/v1/search")
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector(".hit")

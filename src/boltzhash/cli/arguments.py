@@ -49,7 +49,7 @@ def add_metadata(parser: argparse.ArgumentParser) -> None:
 
 
 def add_features(parser: argparse.ArgumentParser, meaning: str) -> None:
-    parser.add_argument("--features", metavar="FILE.npy", help=f"{meaning}; rows in their order")
+    parser.add_argument("--features", metavar="FILE.npy", help=f"{meaning}; rows in the same order")
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def read_documents(options: argparse.Namespace) -> Iterator[Document]:
-    """The documents of the corpus that the options name, with metadata if the command has some."""
+    """The documents of the corpus that the options name, with metadata if the command takes any."""
     from boltzhash.corpus import read_corpus
 
     wanted: bool | list[str] = hasattr(options, "metadata")
@@ -108,7 +108,7 @@ def count_on_a_terminal(options: argparse.Namespace) -> int | None:
 
 
 def read_queries(options: argparse.Namespace) -> list[str]:
-    """What stands on the command line, or else one per line of standard input."""
+    """The queries on the command line, or else one per line of standard input."""
     return options.queries or [line.strip() for line in sys.stdin or () if line.strip()]
 
 

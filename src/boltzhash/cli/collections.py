@@ -1,4 +1,4 @@
-"""The commands that make and keep collections: their arguments, and what they do."""
+"""The commands that make and maintain collections: their arguments, and what they do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_parsers(subparsers: Any) -> None:
         "index",
         help="make a collection of a corpus",
         description="Make a collection of all documents of a corpus, with a copy of the model in it. "
-        "The fields of a record beside text and id become metadata. An interrupted index resumes "
+        "The fields of a record other than text and id become metadata. An interrupted index resumes "
         "where it stopped when the same command runs again.",
     )
     add_model(parser)
@@ -56,7 +56,7 @@ def add_parsers(subparsers: Any) -> None:
     add_collection(parser)
     add_corpus(parser)
     parser.add_argument(
-        "--upsert", action="store_true", help="overwrite documents whose id is there already"
+        "--upsert", action="store_true", help="overwrite documents whose id is already there"
     )
     add_metadata(parser)
     add_json(parser)
@@ -67,11 +67,11 @@ def add_parsers(subparsers: Any) -> None:
     )
     add_collection(parser)
     parser.add_argument(
-        "queries",  # named so that they may also stand behind options
+        "queries",  # named so that they may also follow options
         metavar="ID",
         nargs="*",
-        help="ids; none: one a line from stdin. 7 is the integer, or the string where there is no "
-        "such integer; '\"7\"' is the string",
+        help="ids; if none are given, one per line from stdin. 7 is the integer, or the string if there "
+        "is no such integer; '\"7\"' is the string",
     )
     add_json(parser)
     parser.set_defaults(run=delete)
@@ -79,8 +79,8 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "duplicates",
         help="find near-duplicates in a collection",
-        description="Print all groups of documents linked by steps of at most --radius bits, a "
-        "group a line, ids separated by tabs.",
+        description="Print all groups of documents linked by steps of at most --radius bits, one "
+        "group per line, ids separated by tabs.",
     )
     add_collection(parser)
     parser.add_argument("--radius", type=int, required=True, help="bits in which codes may differ")
@@ -90,7 +90,7 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "stats",
         help="what a collection holds and costs",
-        description="Documents, model, and bytes, in all and a document.",
+        description="Documents, model, and bytes, in total and per document.",
     )
     add_collection(parser)
     parser.add_argument(
@@ -103,7 +103,7 @@ def add_parsers(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "rehash",
-        help="go over to another model",
+        help="switch to another model",
         description="Hash all documents of a collection with another model. Until that is done, "
         "searches use the old codes. An interrupted rehash resumes where it stopped.",
     )
@@ -114,7 +114,7 @@ def add_parsers(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "backup",
-        help="copy a collection, also while it is written",
+        help="copy a collection, even while it is being written",
         description="Copy the last committed state of a collection to a new folder.",
     )
     add_collection(parser)
@@ -125,7 +125,7 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "export",
         help="write the documents of a collection as JSONL",
-        description="Write id, text and metadata of every document, one JSON object a line.",
+        description="Write id, text and metadata of every document, one JSON object per line.",
     )
     add_collection(parser)
     parser.add_argument("-o", "--output", required=True, metavar="JSONL", help="file to write")
@@ -143,7 +143,7 @@ def index(options: argparse.Namespace) -> int:
         unfinished = collection.unfinished()
         if unfinished is None and len(collection):
             raise FileExistsError(
-                f"{collection.location} is a collection already: add to it with `boltzhash add`"
+                f"{collection.location} is already a collection: add to it with `boltzhash add`"
             )
         if unfinished is not None and unfinished["name"] != name:
             raise ValueError(
@@ -203,7 +203,7 @@ def duplicates(options: argparse.Namespace) -> int:
         print(json.dumps(group, ensure_ascii=False) if options.json else "\t".join(map(str, group)))
     if not options.json:
         n_extra = sum(len(group) - 1 for group in groups)
-        say(f"{len(groups)} groups; without repetitions there would be {n_extra} documents fewer")
+        say(f"{len(groups)} groups; without repetitions there would be {n_extra} fewer documents")
     return OK
 
 
@@ -257,7 +257,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
-    say(f"resuming after the {unfinished['done']} documents that are there")
+    say(f"resuming after the {unfinished['done']} documents that are already there")
 
 
 def _id(text: str, collection: Collection) -> str | int:
@@ -274,5 +274,5 @@ def _report_written(collection: Collection, options: argparse.Namespace, n: int)
     return report(
         options,
         facts,
-        f"{collection.location}: {n} documents written, {facts['documents']} in all",
+        f"{collection.location}: {n} documents written, {facts['documents']} in total",
     )

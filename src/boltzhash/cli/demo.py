@@ -30,8 +30,8 @@ def add_parsers(subparsers: Any) -> None:
         "demo",
         help="learn from Python's own docstrings and answer questions",
         description="Fit 64-bit codes to the docstrings of this Python (standard library, numpy, "
-        "scipy, scikit-learn), then answer five questions and yours. About a minute. What was learned "
-        "is kept as a collection, for `boltzhash serve` and the next demo.",
+        "scipy, scikit-learn), then answer five questions and yours. Takes about a minute. What was "
+        "learned is kept as a collection, for `boltzhash serve` and the next demo.",
     )
     parser.add_argument(
         "-o",
@@ -52,7 +52,7 @@ def demo(options: argparse.Namespace) -> int:
 def run_demo(queries: list[str], output: Path) -> None:
     """Fit, index, and answer the five questions and any others, printing as it goes.
 
-    The collection in the folder ``output`` is made, or used again if it is of these docstrings.
+    The collection in the folder ``output`` is made, or reused if it holds these docstrings.
     """
     from boltzhash.corpus.docstrings import docstring_corpus
 
@@ -80,7 +80,7 @@ def _with_metadata(document: Document) -> Document:
 
 
 def _collection_of(documents: list[Document], output: Path) -> Collection:
-    """The collection in ``output``, which is made first if it is not there."""
+    """The collection in ``output``, made first if it is not there."""
     from boltzhash.collection import Collection
     from boltzhash.errors import NoSuchCollectionError
     from boltzhash.hashers import CorrSH
@@ -98,7 +98,7 @@ def _collection_of(documents: list[Document], output: Path) -> Collection:
         print(f"collection written in {time.monotonic() - start:.1f} s", flush=True)
     if list(collection) != documents:
         raise FileExistsError(
-            f"{output} is a collection of something else, or of another Python: delete it, or give "
+            f"{output} is a collection of something else, or of another Python: delete it, or name "
             "another folder with --output"
         )
     return collection

@@ -33,12 +33,12 @@ def add_parsers(subparsers: Any) -> None:
     )
     add_model(parser)
     add_corpus(parser)
-    add_features(parser, "vectors of the documents, where the model was fitted with some")
+    add_features(parser, "vectors of the documents, if the model was fitted with vectors")
     parser.add_argument("-o", "--output", required=True, metavar="CODES", help="folder to write")
     parser.add_argument(
         "--ray",
         action="store_true",
-        help="encode on the Ray cluster of RAY_ADDRESS, or on all CPUs here; CORPUS may then also be a "
+        help="encode on the Ray cluster at RAY_ADDRESS, or on all CPUs here; CORPUS may then also be a "
         "folder of JSONL, CSV or Parquet files",
     )
     add_json(parser)

@@ -37,10 +37,10 @@ def _add_fit(subparsers: Any) -> None:
         "fit",
         help="learn a model from a corpus",
         description="Learn from a corpus how to turn documents into codes. Needs no labels. An "
-        "interrupted fit keeps its state in MODEL.checkpoint; the same command goes on from there.",
+        "interrupted fit keeps its state in MODEL.checkpoint; the same command resumes from there.",
     )
     add_corpus(parser)
-    add_features(parser, "make codes from these vectors, one a document, and speak of its words")
+    add_features(parser, "vectors to make the codes from, one per document; words explain the bits")
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
     parser.add_argument(
         "--method", default="CorrSH", metavar="NAME", help="see `boltzhash methods` (CorrSH)"
@@ -67,7 +67,7 @@ def _add_fit(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--language",
-        help=f"whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
+        help=f"language whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
     )
     parser.add_argument("--seed", type=int, default=0, help="same seed, same codes (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (auto)")
@@ -82,7 +82,7 @@ def _add_explain(subparsers: Any) -> None:
         description="For each bit, the words it makes likelier when it is on and when it is off.",
     )
     add_model(parser)
-    parser.add_argument("--words", type=int, default=8, help="words a side (8)")
+    parser.add_argument("--words", type=int, default=8, help="words per side (8)")
     add_json(parser)
     parser.set_defaults(run=explain)
 
@@ -114,7 +114,7 @@ def fit(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         if checkpoint.exists():
-            say(f"{checkpoint} keeps what is done; the same command goes on from there")
+            say(f"{checkpoint} keeps what is done; the same command resumes from there")
         raise
     hasher.save(output)
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -146,13 +146,13 @@ def fit(options: argparse.Namespace) -> int:
     if history:
         print(
             f"{report['epochs']} epochs: reconstruction {report['reconstruction']:.1f} and KL "
-            f"{report['kl']:.1f} nats a document"
+            f"{report['kl']:.1f} nats per document"
         )
     return OK
 
 
 def _chosen_hasher(options: argparse.Namespace) -> Hasher:
-    """The hasher that the command line asks for; an option it does not have is named."""
+    """The hasher that the command line asks for; raises if it does not have an option that was given."""
     from boltzhash.hashers import HASHERS, CorrSH
 
     if options.method not in HASHERS:
@@ -169,7 +169,7 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     settings = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
         if name not in kind.defaults():
-            raise ValueError(f"--{name.replace('_', '-')} is no argument of {options.method}")
+            raise ValueError(f"--{name.replace('_', '-')} is not an argument of {options.method}")
     if options.language is not None:
         settings["language"] = None if options.language == "none" else options.language
     for name, value in {"device": options.device, "verbose": True}.items():

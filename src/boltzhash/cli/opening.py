@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_collection(location: str) -> bool:
-    """Whether a collection is there, or, of a URL, is meant to be."""
+    """Whether there is a collection, or, given a URL, is meant to be one."""
     from boltzhash.collection.locations import FOLDER, parse_location
     from boltzhash.collection.sqlite.database import is_database_in
 
@@ -50,6 +50,6 @@ def warn_about_password(location: str) -> None:
     if parsed.has_password():
         kept = "PGPASSWORD or ~/.pgpass" if parsed.kind == "postgresql" else "MILVUS_TOKEN"
         say(
-            f"the password of {parsed.shown()} can be seen in the list of processes and in the shell's "
+            f"the password for {parsed.shown()} can be seen in the list of processes and in the shell's "
             f"history: put it into {kept} instead"
         )

@@ -32,23 +32,26 @@ def add_parsers(subparsers: Any) -> None:
         help="find the documents most like a query",
         usage="%(prog)s [options] (MODEL CODES | COLLECTION) [QUERY ...]",
         description="Find the documents whose codes are nearest to the query's, in a folder of codes "
-        "or in a collection. Prints rank, Hamming distance and id; of a collection, or with --corpus, "
-        "a line of the text as well.",
+        "or in a collection. Prints rank, Hamming distance and id; for a collection, or with --corpus, "
+        "also a line of the text.",
     )
     parser.add_argument("model", metavar="MODEL", help="folder written by fit, or COLLECTION")
     parser.add_argument("codes", metavar="CODES", nargs="?", help="folder written by encode")
     parser.add_argument(
-        "queries", metavar="QUERY", nargs="*", help="text to look for; none: one a line from stdin"
+        "queries",
+        metavar="QUERY",
+        nargs="*",
+        help="text to look for; if none, one per line from stdin",
     )
-    add_features(parser, "vectors of the queries, where the model was fitted with some")
-    parser.add_argument("-k", type=int, default=10, help="hits a query (10)")
+    add_features(parser, "vectors of the queries, if the model was fitted with vectors")
+    parser.add_argument("-k", type=int, default=10, help="hits per query (10)")
     parser.add_argument(
         "--corpus", metavar="CORPUS", help="the corpus that was encoded, to show and rerank texts"
     )
     parser.add_argument(
         "--rerank",
         action="store_true",
-        help="reorder the nearest documents by tf-idf cosine; codes need --corpus for it",
+        help="reorder the nearest documents by tf-idf cosine; a folder of codes needs --corpus for it",
     )
     parser.add_argument(
         "--candidates",
@@ -84,7 +87,7 @@ def search(options: argparse.Namespace) -> int:
 
 
 def _named_collection(options: argparse.Namespace) -> str | None:
-    """The collection, given alone or behind a model that must then be its own; None for codes."""
+    """The collection, given alone or after a model that must then be its own; None for codes."""
     options.hasher = None
     if is_collection(options.model):
         options.queries = [*filter(None, [options.codes]), *options.queries]

@@ -20,7 +20,7 @@ def add_parsers(subparsers: Any) -> None:
         help="search a collection over HTTP, and on a page",
         description="Serve a collection: an HTTP API and a page to search in. Adding and deleting "
         "need a key, which is taken from the environment (BOLTZHASH_API_KEY); without one they are "
-        "off.",
+        "disabled.",
     )
     add_collection(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
@@ -31,17 +31,17 @@ def add_parsers(subparsers: Any) -> None:
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="a site whose pages may use the service, or the name under which a proxy shows it, such "
+        help="a site whose pages may use the service, or the name under which a proxy serves it, such "
         "as https://search.example.org; may be given several times",
     )
     parser.set_defaults(run=serve)
 
     parser = subparsers.add_parser(
         "map",
-        help="make the map of a collection that the page shows",
-        description="Give each document a point on a map, near those with near codes (UMAP on at "
-        "most 100,000 codes). The points are kept with the collection; documents that come "
-        "later are put among their nearest.",
+        help="make the map that the page shows of a collection",
+        description="Give each document a point on a map, near those with similar codes (UMAP on at "
+        "most 100,000 codes). The points are kept with the collection; documents added "
+        "later are placed among their nearest.",
     )
     add_collection(parser)
     parser.add_argument("--seed", type=int, default=0, help="same seed, same map (0)")

@@ -1,4 +1,4 @@
-"""A durable collection: what callers give is checked here, a store keeps it. See docs/collections.md."""
+"""A durable collection: what callers pass is checked here, a store keeps it. See docs/collections.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from boltzhash.search.hits import Answer
 from boltzhash.search.order import CANDIDATES, by_words
 from boltzhash.threads import in_threads
 
-WAIT = 10.0  # seconds that a write waits for another process that writes
+WAIT = 10.0  # seconds that a write waits for another process to finish writing
 
 Documents = Iterable[Document | Mapping[str, Any]]
 
@@ -39,9 +39,9 @@ class Collection:
     """Documents that come and go, found by the Hamming distance of their codes.
 
     Made with :meth:`create`, opened with :meth:`open`: in a folder, in PostgreSQL or in Milvus, with the
-    same verbs and answers. Everything that a method has acknowledged by returning is on disk. Any number
+    same methods and answers. Whatever a method has acknowledged by returning is on disk. Any number
     of processes may read while one writes; each search sees one committed generation as a whole, the
-    newest when it began. Within a process one collection may be used by many threads; its operations
+    newest when it began. Within a process many threads may use one collection; its operations
     take turns.
 
     Examples
@@ -94,9 +94,9 @@ class Collection:
             milvus-lite in this process. Without ``#name`` a collection on a server is called
             "documents". Passwords are better left to the environment; see docs/scale.md.
         hasher : Hasher, optional
-            The model lies with the collection; one that is given must be the same.
+            The collection keeps its own model; a hasher that is given must be the same.
         wait : float
-            How many seconds a write waits for another process that writes, before it gives up with
+            How many seconds a write waits for another process to finish writing, before it gives up with
             :class:`boltzhash.errors.CollectionBusyError`.
 
         Raises :class:`boltzhash.errors.CollectionError` if there is no collection, if it is damaged, or
@@ -114,7 +114,7 @@ class Collection:
             raise
 
     def close(self) -> None:
-        """Give back what it holds; what was written is on disk already."""
+        """Release what it holds; what was written is already on disk."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -144,20 +144,20 @@ class Collection:
     def add(self, documents: Documents) -> int:
         """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
 
-        They are streamed, 1024 in a transaction. An id that is there already, or twice in a batch, is
-        a :class:`boltzhash.errors.DuplicateIdError`: nothing of that batch is added, the batches
+        They are streamed, 1024 per transaction. An id that is already there, or twice in a batch, is
+        a :class:`boltzhash.errors.DuplicateIdError`: nothing from that batch is added, the batches
         before it are.
         """
         return self._write_batches(checked_documents(documents), self._store.add)
 
     def upsert(self, documents: Documents) -> int:
-        """Add documents, or overwrite those whose id is there; they keep their place among ties."""
+        """Add documents, or overwrite those whose id exists; they keep their place among ties."""
         return self._write_batches(checked_documents(documents), self._store.upsert)
 
     def add_resumably(self, documents: Documents, name: str) -> int:
         """Add documents; after an interruption the same call resumes after the last batch.
 
-        ``name`` says what is being added. The collection remembers how far it came until all is
+        ``name`` says what is being added. The collection remembers how far it got until everything is
         added; the same documents must come again in the same order. Returns how many this call added.
         """
         came_to = self.unfinished()
@@ -180,7 +180,7 @@ class Collection:
         return added
 
     def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`add_resumably` has still to do: ``name``, ``done`` and ``last_id``, or None."""
+        """What :meth:`add_resumably` left unfinished: ``name``, ``done`` and ``last_id``, or None."""
         return self._read(lambda standing: standing.unfinished)
 
     def add_from(
@@ -192,10 +192,10 @@ class Collection:
         metadata: bool | Sequence[str] = True,
         shards: str | Path | None = None,
     ) -> int:
-        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; how many.
+        """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; returns how many.
 
-        If an id is there already its document is overwritten, so that after an interruption the same
-        call can be made again. ``shards`` is a folder that every machine of the cluster sees; it keeps
+        If an id is already there its document is overwritten, so after an interruption the same
+        call can be repeated. ``shards`` is a folder that every machine of the cluster sees; it keeps
         the codes until they are written. See :mod:`boltzhash.encoding.ray`.
         """
         hasher, n = self.hasher, 0
@@ -224,10 +224,10 @@ class Collection:
         return n
 
     def rehash(self, hasher: Hasher, *, on_batch: OnBatch | None = None) -> None:
-        """Go over to a new model. Until all new codes are there, searches use the old ones.
+        """Switch to a new model. Until all new codes are there, searches use the old ones.
 
         After an interruption the same call resumes where it stopped. Others may write meanwhile.
-        ``on_batch`` is told how many documents are done, and of how many.
+        ``on_batch`` is told how many documents are done, and out of how many.
         """
         check_reads_texts(hasher)
         with self._open_lock():
@@ -250,13 +250,13 @@ class Collection:
         ----------
         query : str, or uint8 array (n_bits / 8,)
         k : int
-            Fewer are found if there are fewer that ``where`` allows.
+            Fewer are found if ``where`` allows fewer.
         where : dict, optional
             Filters by metadata before the cut at k, for example
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
         rerank : bool or int
-            Reorder the 500 nearest (or as many as it says) by their words before the cut.
+            Reorder the 500 nearest (or as many as given) by their words before the cut.
         approximate : bool
             Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
         """
@@ -268,7 +268,9 @@ class Collection:
             if request.n_candidates and coded.words is None:
                 raise ValueError("rerank compares words: search for a text, not for a code")
             if approximate and not is_measured(standing.approximate):
-                raise ValueError(f"{self.location} has no approximate index: build_approximate")
+                raise ValueError(
+                    f"{self.location} has no approximate index: call build_approximate"
+                )
             hits = self._store.top_k(
                 coded.code, request.n_nearest, request.conditions, approximate=approximate
             )
@@ -291,9 +293,9 @@ class Collection:
         return self._read(answer)
 
     def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether a document at most ``radius`` bits from this text is there.
+        """Whether there is a document at most ``radius`` bits from this text.
 
-        A text of which the model knows no word has a code that means nothing; it duplicates none.
+        A text of which the model knows no word has a code that means nothing, and is never a duplicate.
         """
         _check_radius(radius)
         if not isinstance(text, str):
@@ -308,9 +310,9 @@ class Collection:
     def duplicates(self, radius: int) -> list[list[Id]]:
         """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
 
-        Two members of a group may be further apart than the radius, if others lie between. Ids and
+        Two members of a group may be further apart than the radius if others lie between them. Ids and
         groups are in the order of insertion. Documents of which the model knows no word are in no
-        group: that their codes are equal means nothing.
+        group: it means nothing that their codes are equal.
         """
         _check_radius(radius)
 
@@ -327,9 +329,9 @@ class Collection:
     ) -> dict[str, Any]:
         """Build the engine's approximate index and measure its recall, which ``stats`` then states.
 
-        ``queries`` are texts that are not in the collection; without them 200 halves of documents
-        are taken. The recall is the share of the k nearest that it finds, where any document that is
-        as near as the true k-th counts. It is kept with the collection, and how it was measured.
+        ``queries`` are texts that are not in the collection; without them, halves of 200 documents
+        are used. The recall is the share of the k nearest that it finds; any document as near as
+        the true k-th counts. It is kept with the collection, along with how it was measured.
         """
         check_integer("k", k, 1, "an integer of 1 or more")
         texts = list(queries) if queries is not None else held_out_queries(iter(self))
@@ -362,7 +364,7 @@ class Collection:
         return found.document if found is not None else None
 
     def find(self, ids: Iterable[Id]) -> dict[Id, Coded]:
-        """The documents with these ids, as far as they are there, with their codes."""
+        """Those of the documents with these ids that exist, with their codes."""
         checked = [check_id(id_) for id_ in ids]
         return self._read(lambda _: self._store.find(checked))
 
@@ -370,13 +372,13 @@ class Collection:
         try:
             return self.get(id) is not None  # type: ignore[arg-type]  # checked there
         except (TypeError, ValueError):
-            return False  # what cannot be an id is not there
+            return False  # what cannot be an id cannot be there
 
     def __len__(self) -> int:
         return self.standing().n_documents
 
     def __iter__(self) -> Iterator[Document]:
-        """All documents in the order of insertion, as of the generation when it begins."""
+        """All documents in the order of insertion, as of the generation at the start."""
         with self._open_lock():
             return self._store.documents()
 
@@ -393,11 +395,11 @@ class Collection:
         return self._read(lambda _: self._store.ids_at(places))
 
     def field_values(self, most: int) -> dict[str, list[FieldValue]]:
-        """The commonest values of each metadata field, at most so many, with their counts."""
+        """The commonest values of each metadata field, at most ``most``, with their counts."""
         return self._read(lambda _: self._store.field_values(most))
 
     def values_of(self, field: str) -> dict[int, Scalar]:
-        """The value of one metadata field by place, if it is a string, a number or a truth value."""
+        """The value of one metadata field by place, if it is a string, a number or a boolean."""
         return self._read(lambda _: self._store.values_of(field))
 
     def standing(self) -> Standing:
@@ -405,7 +407,7 @@ class Collection:
         return self._read(lambda standing: standing)
 
     def in_one_generation(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives; all that it asks of this collection is true of one generation.
+        """What ``work`` returns; all that it asks of this collection is true of one generation.
 
         It must not write, and it may be called again.
 
@@ -456,7 +458,7 @@ class Collection:
         """A copy of one generation in a new folder, itself a collection."""
         target = Path(path)
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise FileExistsError(f"{target} is there already: a backup goes into a new folder")
+            raise FileExistsError(f"{target} already exists: a backup goes into a new folder")
         with self._open_lock():
             self._store.backup(target)
 
@@ -465,7 +467,7 @@ class Collection:
         return write_jsonl(iter(self), Path(path))
 
     def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
-        """Keep files beside the documents, such as their map; earlier ones of that name are replaced."""
+        """Keep files beside the documents, such as their map; replaces earlier ones with that name."""
         with self._open_lock():
             self._store.save_files(name, files)
 
@@ -475,7 +477,7 @@ class Collection:
             return self._store.load_files(name)
 
     def files_version(self, name: str) -> str | None:
-        """Another one after each :meth:`save_files`; None if there are no files of that name."""
+        """Changes with each :meth:`save_files`; None if there are no files with that name."""
         with self._open_lock():
             return self._store.files_version(name)
 
@@ -509,7 +511,7 @@ class Collection:
     def _write_batches(
         self, documents: Iterator[Document], write: Callable[[list[Coded]], None]
     ) -> int:
-        """Hash batches on all cores, and write each in a transaction of its own, in order."""
+        """Hash batches on all cores and write each in its own transaction, in order."""
         n = 0
         for coder, batch in in_threads(self._code, _batches(documents)):
             with self._open_lock():
@@ -541,7 +543,7 @@ class Collection:
 
 
 class _SearchRequest(NamedTuple):
-    """What is asked of a search beside the query."""
+    """What is asked of a search besides the query."""
 
     k: int
     n_candidates: int  # how many of the nearest are put in the order of their words
@@ -580,7 +582,7 @@ def _check_resumed(last: Document | None, came_to: dict[str, Any]) -> None:
     if last is None or last.id != came_to["last_id"]:
         came = "no more" if last is None else repr(last.id)
         raise ValueError(
-            f"these are not the documents whose adding was interrupted: number {came_to['done'] - 1} "
+            f"these are not the documents whose addition was interrupted: number {came_to['done'] - 1} "
             f"must have the id {came_to['last_id']!r}, got {came}"
         )
 

@@ -11,9 +11,9 @@ from boltzhash.corpus import Document
 
 
 def write_jsonl(documents: Iterator[Document], target: Path) -> int:
-    """Write JSONL, the whole file or none; returns how many documents."""
+    """Write JSONL, the whole file or nothing; returns how many documents."""
     if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; a JSONL file is to be written there")
+        raise IsADirectoryError(f"expected a JSONL file to write, got {target}, which is a folder")
     target.absolute().parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:

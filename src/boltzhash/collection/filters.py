@@ -22,7 +22,7 @@ COMPARISONS = ("<", "<=", ">", ">=", "!=")
 
 
 class OneOf(NamedTuple):
-    """The field has one of these values; or none at all, where that is allowed."""
+    """The field has one of these values, or none at all if ``or_missing``."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -30,7 +30,7 @@ class OneOf(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The field has a value for which all comparisons hold; ``!=`` None is simply a value."""
+    """The field has a value for which all comparisons hold; any value satisfies ``!=`` None."""
 
     field: str
     comparisons: tuple[tuple[str, Scalar | None], ...]
@@ -48,12 +48,12 @@ def parse_where(where: Where | None) -> list[Condition]:
     >>> parse_where({"year": {"=>": 2020}})
     Traceback (most recent call last):
     ...
-    ValueError: where: field 'year' has the operator '=>'; known are < <= > >= !=
+    ValueError: where: field 'year' has the operator '=>'; expected one of < <= > >= !=
     """
     if where is None:
         return []
     if not isinstance(where, Mapping):
-        raise TypeError(f"where must be a dict of field and value, got {where!r}")
+        raise TypeError(f"where must be a dict from fields to values, got {where!r}")
     return [_condition(field, wanted) for field, wanted in where.items()]
 
 
@@ -71,11 +71,11 @@ def _condition(field: object, wanted: object) -> Condition:
 
 def _comparisons(wanted: Mapping[Any, Any], what: str) -> tuple[tuple[str, Scalar | None], ...]:
     if not wanted:
-        raise ValueError(f"{what} has no operator; known are {' '.join(COMPARISONS)}")
+        raise ValueError(f"{what} has no operator; expected one of {' '.join(COMPARISONS)}")
     for operator, value in wanted.items():
         if operator not in COMPARISONS:
             raise ValueError(
-                f"{what} has the operator {operator!r}; known are {' '.join(COMPARISONS)}"
+                f"{what} has the operator {operator!r}; expected one of {' '.join(COMPARISONS)}"
             )
         _check_value(value, what)
         if operator != "!=" and (value is None or isinstance(value, bool)):

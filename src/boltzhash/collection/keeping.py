@@ -1,4 +1,4 @@
-"""Looking after a collection that a server keeps: whether its codes are right, and a copy of it."""
+"""Looking after a collection on a server: whether its codes are right, and a copy of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.storage.folders import atomic_folder
 
-_WAIT = 60.0  # seconds; nobody else knows of the new folder
+_WAIT = 60.0  # seconds; nobody else knows about the new folder
 
 
 def check_coded(store: Store, standing: Standing, hasher: Hasher) -> None:

@@ -44,7 +44,7 @@ class Location(NamedTuple):
         return f"{self.kind}://{host}#{self.name}"
 
     def has_password(self) -> bool:
-        """Whether the URL gives access by itself, so that it should not be seen by others.
+        """Whether the URL alone gives access, so others should not see it.
 
         >>> parse_location("milvus://root:secret@host").has_password()
         True
@@ -57,7 +57,7 @@ class Location(NamedTuple):
         )
 
     def without_secrets(self, message: str) -> str:
-        """A message of the engine in which nothing of the URL gives access.
+        """A message from the engine without anything in the URL that gives access.
 
         >>> parse_location("milvus://root:s%2Fcret@host").without_secrets("wrong: s/cret")
         'wrong: ***'
@@ -67,7 +67,7 @@ class Location(NamedTuple):
         return message
 
     def _secrets(self) -> list[str]:
-        """What must not be shown; of a URL that can be read in two ways, after both."""
+        """What must not be shown; if a URL can be read in two ways, by either of them."""
         rest = self.url.partition("://")[2]
         authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
         found = {self.url, rest}
@@ -83,7 +83,7 @@ class Location(NamedTuple):
 def parse_location(location: str | Path) -> Location:
     """A folder, or ``postgresql://host/database#name``, ``milvus://host:19530/database#name``.
 
-    What is behind ``#`` names the collection on the engine, "documents" if nothing does.
+    What follows ``#`` names the collection on the engine; the default is "documents".
 
     >>> parse_location("postgresql://localhost/shop#books")
     Location('postgresql://localhost/shop#books')
@@ -112,12 +112,12 @@ def parse_location(location: str | Path) -> Location:
         _ = urlsplit(url).port
     except ValueError:  # its own message would repeat what may be half a password
         raise ValueError(
-            f"the part behind {kind}:// must be [user[:password]@]host[:port][/…], with other "
+            f"the part after {kind}:// must be [user[:password]@]host[:port][/…], with other "
             "characters percent-encoded"
         ) from None
-    if name and not _NAME.fullmatch(name):  # not shown: it may be half a password, too
+    if name and not _NAME.fullmatch(name):  # not shown: it, too, may be half a password
         raise ValueError(
             f"{kind}://…#NAME: the name of a collection is 1 to 40 of a-z, 0-9 and _, a letter first; a "
-            "# in front of it must be percent-encoded"
+            "# before it must be percent-encoded"
         )
     return Location(kind, url, name or DEFAULT_NAME)

@@ -9,7 +9,7 @@ from boltzhash.hashers import Hasher
 
 
 class Coder(NamedTuple):
-    """A hasher and its fingerprint, which takes time to compute: exchanged as one."""
+    """A hasher and its fingerprint, which takes time to compute, so both are replaced together."""
 
     model: str
     hasher: Hasher
@@ -32,5 +32,5 @@ def check_made_by(hasher: Hasher, model: str, shown: str) -> None:
     if hasher.fingerprint() != model:
         raise CollectionError(
             f"{shown} was made by another model (fingerprint {model[:16]}…, this one has "
-            f"{hasher.fingerprint()[:16]}…): open it with that, or rehash it"
+            f"{hasher.fingerprint()[:16]}…): open it with that one, or rehash it"
         )

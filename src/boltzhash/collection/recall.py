@@ -27,8 +27,8 @@ def held_out_queries(documents: Iterator[Document], seed: int = 0) -> list[str]:
 def measured_recall(nearest: Callable[[int, bool], list[int]], n_queries: int) -> float:
     """The mean share of the true nearest that is found.
 
-    ``nearest(query, approximate)`` gives the distances of an answer. Of documents that tie at the cut
-    any will do, so what is found counts by its distance.
+    ``nearest(query, approximate)`` gives the distances of an answer. Any of the documents that
+    tie at the cut will do, so what is found counts by its distance.
 
     >>> measured_recall(lambda query, approximate: [1, 2, 5] if approximate else [1, 2, 2], 1)
     0.6666666666666666

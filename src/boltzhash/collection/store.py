@@ -25,18 +25,18 @@ T = TypeVar("T")
 Places = NDArray[np.int64]
 OnBatch = Callable[[int, int], object]
 
-BATCH = 1024  # documents a transaction
+BATCH = 1024  # documents per transaction
 FORMAT_VERSION = 2  # of what servers keep; 2 notes what an interrupted add has to resume from
 
 
 class Standing(NamedTuple):
     """Where a collection stands in one generation."""
 
-    generation: int  # raised by everything that writes
+    generation: int  # raised by every write
     n_documents: int
     model: str  # fingerprint of the hasher that made the codes
     n_bits: int
-    next_model: str | None  # the one that a rehash is going over to
+    next_model: str | None  # the one that a rehash is switching to
     unfinished: dict[str, Any] | None  # what an interrupted add has to resume from
     approximate: dict[str, Any] | None  # the approximate index with its recall, if there is one
 
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What has to be counted."""
+    """Figures that have to be counted."""
 
     no_known_word: int  # documents of which the model knows no word
     rehashed: int  # documents that a rehash under way has done
@@ -66,8 +66,8 @@ class FieldValue(NamedTuple):
 class Store(Protocol):
     """A collection on an engine.
 
-    What reads is called inside ``read``, what writes inside ``write``, unless it says otherwise. A
-    *place* is a document's number in the order of insertion; it is never given out twice.
+    Methods that read are called inside ``read``, those that write inside ``write``, unless they say
+    otherwise. A *place* is a document's number in the order of insertion; it is never given out twice.
     """
 
     shown: str  # where it is, without credentials
@@ -76,10 +76,10 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     def read(self, answer: Callable[[Standing], T]) -> T:
-        """What ``answer`` finds in one committed generation; it may be asked again."""
+        """What ``answer`` returns in one committed generation; it may be called again."""
 
     def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
-        """Do ``change`` wholly or not at all; what it gives, and the generation that it made.
+        """Do ``change`` whole or not at all; returns its result, and the generation that it made.
 
         It is given the standing before, and called once.
         """
@@ -111,12 +111,12 @@ class Store(Protocol):
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
-        """Whether one is that near of which the model knows a word."""
+        """Whether there is a document that near of which the model knows a word."""
 
     # Reading
 
     def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
-        """The documents with these ids, as far as they are there, with their codes."""
+        """Those of the documents with these ids that exist, with their codes."""
 
     def documents_at(self, places: Places) -> list[Document]: ...
 
@@ -126,16 +126,16 @@ class Store(Protocol):
     def rows(self) -> Rows: ...
 
     def documents(self) -> Iterator[Document]:
-        """All, in the order of insertion, of one generation; called outside ``read``."""
+        """All of one generation, in the order of insertion; called outside ``read``."""
 
     def coded_here(self) -> Iterator[Coded]:
         """All with their codes, in the order of insertion."""
 
     def field_values(self, most: int) -> dict[str, list[FieldValue]]:
-        """The commonest values of each metadata field, at most so many."""
+        """The commonest values of each metadata field, at most ``most``."""
 
     def values_of(self, field: str) -> dict[int, Scalar]:
-        """The value of one metadata field by place, if it is a string, a number or a truth value."""
+        """The value of one metadata field by place, if it is a string, a number or a boolean."""
 
     # Keeping
 
@@ -154,22 +154,22 @@ class Store(Protocol):
         """Keep files beside the documents, such as their map; called outside ``write``."""
 
     def load_files(self, name: str) -> list[ModelFile]:
-        """What ``save_files`` was given last; nothing if there is none. Called outside ``read``."""
+        """What ``save_files`` was given last, or an empty list. Called outside ``read``."""
 
     def files_version(self, name: str) -> str | None:
-        """Another one after each ``save_files``; None if there is none. Called outside ``read``."""
+        """Changes with each ``save_files``; None if there are no files. Called outside ``read``."""
 
     # Approximate search
 
     def build_index(self) -> dict[str, Any]:
-        """Build the approximate index and say what it is; called outside ``write``."""
+        """Build the approximate index and describe it; called outside ``write``."""
 
     def note_approximate(self, about: dict[str, Any]) -> None:
-        """Keep what was measured of the index; called outside ``write``."""
+        """Keep what was measured about the index; called outside ``write``."""
 
 
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
-    """Raise if a document has an id that is there already, or that another of its batch has."""
+    """Raise if a document has an id that is already there, or that another in its batch has."""
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
@@ -180,12 +180,12 @@ def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
 
 def already_there(id_: Id) -> DuplicateIdError:
     return DuplicateIdError(
-        f"the id {id_!r} is in the collection already; nothing of its batch was added"
+        f"the id {id_!r} is already in the collection; nothing from its batch was added"
     )
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
-    """Of documents with the same id the last, in the order of the first."""
+    """The last of the documents with each id, in the order of the first."""
     return {coded.document.id: coded for coded in batch}
 
 
@@ -202,7 +202,7 @@ def no_such_collection(shown: str) -> NoSuchCollectionError:
 
 
 def exists_already(shown: str) -> FileExistsError:
-    return FileExistsError(f"{shown} is a collection already: open it, or delete it first")
+    return FileExistsError(f"{shown} is already a collection: open it, or delete it first")
 
 
 def rehash_taken_over(shown: str) -> CollectionError:

@@ -24,10 +24,10 @@ from boltzhash.corpus import Document
 
 # Shorter docstrings ("Return the next frame.") say little that their name does not. With ten words
 # CPython 3.11, numpy 2.4, scipy 1.17 and scikit-learn 1.9 together give almost 9,000 documents:
-# enough to search in, few enough to train on while one waits.
+# enough to search in, few enough to train on while you wait.
 _MIN_WORDS = 10
 
-# Tests, programs that are no library, generated tables, other projects' code in the tree, and what
+# Tests, programs rather than libraries, generated tables, other projects' code in the tree, and what
 # newer Pythons no longer have.
 _SKIPPED_FOLDERS = (
     "test tests idlelib lib2to3 distutils turtledemo encodings site-packages dist-packages "
@@ -63,8 +63,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 def docstring_corpus() -> list[Document]:
     """The docstrings of the standard library, numpy, scipy and scikit-learn as documents.
 
-    The id is the public dotted name, the text that name in words and the docstring. Documents come
-    in the order of their ids, and one installation always gives the same list. A package that is
+    The id is the public dotted name; the text is that name in words, then the docstring. Documents
+    come in the order of their ids, and one installation always gives the same list. A package that is
     not installed is left out.
 
     >>> documents = {document.id: document.text for document in docstring_corpus()}
@@ -81,7 +81,7 @@ def docstring_corpus() -> list[Document]:
         for name, doc in _all_docstrings():
             text = _clean(doc)
             if len(text.split()) >= _MIN_WORDS:
-                # Where two sources document one name (Python and C), the longer text says more.
+                # If two sources document one name (Python and C), the longer text says more.
                 by_name[name] = max(by_name.get(name, ""), text, key=_by_length)
     return [
         Document(name, f"{_in_words(name)}\n\n{by_name[name]}")
@@ -91,7 +91,7 @@ def docstring_corpus() -> list[Document]:
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Syntax trees are millions of objects without a cycle: looking for one costs a second."""
+    """Syntax trees are millions of objects without a cycle: looking for cycles costs a second."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -131,7 +131,7 @@ def _in_words(name: str) -> str:
 
 
 def _without_aliases(by_name: dict[str, str]) -> list[str]:
-    """Of the names that share one docstring only the shortest, sorted.
+    """The shortest of the names that share one docstring, sorted.
 
     >>> _without_aliases({"numpy.absolute": "Size.", "numpy.abs": "Size.", "math.pow": "Power."})
     ['math.pow', 'numpy.abs']
@@ -151,7 +151,7 @@ def _by_length(name: str) -> tuple[int, str]:
 
 
 class _Module(NamedTuple):
-    """What is needed of a source file; its syntax tree is too big to keep."""
+    """What is needed from a source file; its syntax tree is too big to keep."""
 
     name: str
     doc: str
@@ -164,7 +164,7 @@ _Origin = tuple[str, str]  # the module that defines something, and its name the
 
 
 def _parsed_folder(root: Path, package: str) -> Iterator[_NamedDoc]:
-    """The public docstrings in the Python files under a folder, which holds ``package``."""
+    """The public docstrings in the Python files under a folder that holds ``package``."""
     modules = {module.name: module for module in _parsed_modules(root, package)}
     for module in modules.values():
         if _is_public(module.name):
@@ -193,7 +193,7 @@ def _parse(path: Path) -> ast.Module | None:
         warnings.simplefilter("ignore")  # about escapes in source that is not ours
         try:
             return ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError, OSError):  # a template, for another Python, not readable
+        except (SyntaxError, ValueError, OSError):  # a template, for another Python, unreadable
             return None
 
 
@@ -209,7 +209,7 @@ def _module(tree: ast.Module, name: str, parent: str) -> _Module:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module or class, also those that depend on the platform."""
+    """The statements of a module or class, including those that depend on the platform."""
     for node in body:
         match node:
             case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
@@ -289,7 +289,7 @@ def _offered(
 ) -> dict[str, _Origin]:
     """What can be imported from a module: what it defines and what it passes on.
 
-    It passes on what it imports with ``*``, lists in ``__all__`` or has from inside its package;
+    It passes on what it imports with ``*``, lists in ``__all__`` or takes from inside its package;
     other imports are for its own use. ``offers`` remembers the answers.
     """
     if name in offers or name not in modules:

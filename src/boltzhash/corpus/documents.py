@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 
 def checked_documents(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Document]:
-    """Documents from dicts or :class:`Document`s, one by one; the first that is none is named.
+    """Documents from dicts or :class:`Document`s, one by one; raises at the first that is not one.
 
     >>> next(checked_documents([{"id": 7, "text": "a", "metadata": {"year": 2020}}]))
     Document(id=7, text='a', metadata={'year': 2020})
@@ -48,7 +48,7 @@ def _checked(document: object, number: int) -> Document:
     for name in given:
         if name not in Document._fields:
             raise ValueError(
-                f"document {number} has the field {name!r}; beside 'id' and 'text' there is only "
+                f"document {number} has the field {name!r}; besides 'id' and 'text' there is only "
                 "'metadata', a dict for everything else"
             )
     id_ = check_id(given["id"], f"the id of document {number}")
@@ -79,7 +79,7 @@ def check_id(value: object, what: str = "id") -> Id:
 
 
 def check_metadata(metadata: object, id_: Id) -> dict[str, Any]:
-    """A copy of metadata that is JSON, names that are strings, and numbers that fit into 64 bits."""
+    """A copy of the metadata; it must be JSON, its names strings, its numbers within 64 bits."""
     if not isinstance(metadata, Mapping):
         raise TypeError(f"the metadata of document {id_!r} must be a dict, got {_shown(metadata)}")
     for name, value in metadata.items():

@@ -40,7 +40,7 @@ def _visible_files(root: Path) -> Iterator[Path]:
             continue
         status = path.stat()
         folder = (status.st_dev, status.st_ino)
-        if folder in inside:  # a link back to a folder it is in would go round for ever
+        if folder in inside:  # a link back to a folder that contains it would go round forever
             continue
         children = [child for child in path.iterdir() if not child.name.startswith(".")]
         entries = [(child, child.is_dir(), inside | {folder}) for child in children]

@@ -12,7 +12,7 @@ from boltzhash.corpus.records import CorpusError, Fields, Records
 
 
 class Spans(NamedTuple):
-    """How a file is cut into spans that can be read apart, each from a start to before a stop."""
+    """How a file is cut into spans that can be read separately, each from a start to before a stop."""
 
     plan: Callable[[Path, int], Iterator[tuple[int, int]]]  # path, bytes of a span → spans
     read: Callable[[Path, Fields, int, int], Records]  # path, fields, start, stop

@@ -20,7 +20,7 @@ def read(path: Path | None, fields: Fields, encoding: str) -> Records:
 
 
 def json_object(line: str, where: str) -> dict[str, object]:
-    """A line as a record; ``where`` it is goes into the errors.
+    """A line as a record; ``where`` says where it is, for error messages.
 
     >>> json_object('{"text": "words"}', "corpus.jsonl, line 1")
     {'text': 'words'}

@@ -73,5 +73,5 @@ def decoding_error(name: str, lines: int, encoding: str, error: UnicodeError) ->
         problem = f"byte 0x{error.object[error.start]:02x} ({error.reason})"
     return CorpusError(
         f"{name}, line {line}: expected {encoding.removesuffix('-sig')} text, got {problem}; "
-        "if it has another encoding, name that with encoding= (--encoding on the command line)"
+        "if it has another encoding, name it with encoding= (--encoding on the command line)"
     )

@@ -1,4 +1,4 @@
-"""Parquet: read whole, or some of its row groups at a time."""
+"""Parquet: read whole, or a few row groups at a time."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from boltzhash.corpus.records import CorpusError, Fields, Records, check_columns
 from boltzhash.errors import needs_extra
 
 _BATCH_ROWS = 256
-# Both are needed to read a column piece by piece and not a row group, often the file, at once.
+# Both are needed to read a column piece by piece instead of a whole row group, often the file, at once.
 _STREAMING = {"pre_buffer": False, "buffer_size": 2**20}
 
 

@@ -1,7 +1,7 @@
 """Reading what users have: JSONL, CSV, Parquet, a folder of text files, standard input.
 
 Documents are read one at a time, so a corpus may be larger than memory. A record that cannot be
-read is an error that says where it is; none is left out in silence.
+read is an error that says where it is; none is silently left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,17 +29,17 @@ def read_corpus(
     source
         A file of records (``.jsonl``, ``.ndjson``, ``.csv`` or ``.tsv``, each also with ``.gz``,
         or ``.parquet``), a folder, or ``-`` for JSONL on standard input. CSV needs a header row.
-        In a folder each text file is a document, its relative path the id. Subfolders and links
+        In a folder each text file is a document whose id is its relative path. Subfolders and links
         are followed. Hidden files and binary ones (a NUL byte in the first 8 KiB) are left out.
     text_field
         The field or column with the text.
     id_field
-        The field or column with the id, a string or an integer. By default ``id`` where a record
-        has that and it is one of the two, otherwise the number of the document, counted from 0.
+        The field or column with the id, a string or an integer. By default ``id`` if a record
+        has one of either type, otherwise the number of the document, counted from 0.
     encoding
         The encoding of everything but Parquet. A UTF-8 byte order mark is skipped.
     metadata
-        Which of a record's other fields become the document's metadata: these, all (True) or none.
+        Which of a record's other fields become the document's metadata: those named, all (True) or none.
         With all, the fields of an object ``metadata`` count as the record's own.
 
     Raises

@@ -1,6 +1,6 @@
 """Records, whatever they are read from, and the documents in them.
 
-Each format gives its records one at a time, each with the place it came from, which errors name; what
+Each format gives its records one at a time, each with the place it came from, for error messages; what
 a document must have is checked here, once for all formats.
 """
 
@@ -13,7 +13,7 @@ Records = Iterator[tuple[Record, str]]  # with the place of each, for messages
 
 
 class Document(NamedTuple):
-    """A text, the name its owner knows it by and, if asked for, what else is known of it."""
+    """A text, the name its owner knows it by and, if asked for, what else is known about it."""
 
     id: str | int
     text: str
@@ -40,11 +40,11 @@ def documents(
     Parameters
     ----------
     records
-        Each record with the place it came from, which errors name.
+        Each record with the place it came from, for error messages.
     fields
         Which fields of a record are what.
     number
-        Makes the id of a document that has none, from how many came before it.
+        Makes the id of a document that has none from the number of documents before it.
 
     >>> records = iter([({"id": "a", "text": "first"}, "line 1"), ({"text": "second"}, "line 2")])
     >>> [(document.id, document.text) for document in documents(records, Fields("text", None, False))]
@@ -111,7 +111,7 @@ def check_characters(text: str, what: str) -> None:
 
 
 def check_columns(columns: Sequence[str], fields: Fields, where: str) -> None:
-    """Refuse columns among which one that ``fields`` names is not there, or is there twice."""
+    """Refuse columns if one that ``fields`` names is missing or occurs more than once."""
     chosen = () if isinstance(fields.metadata, bool) else fields.metadata
     for name in filter(None, (fields.text, fields.id, *chosen)):
         count = columns.count(name)

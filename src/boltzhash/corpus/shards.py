@@ -1,4 +1,4 @@
-"""A corpus in shards that can be read apart: ranges of bytes of JSONL, row groups of Parquet, files."""
+"""A corpus in shards that can be read separately: ranges of JSONL bytes, Parquet row groups, files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ class Shard(NamedTuple):
     kind: str  # the suffix that says how to read it
     start: int
     stop: int
-    stamp: tuple[int, int]  # size and time of the file: what was read then is not read for now
+    stamp: tuple[
+        int, int
+    ]  # size and time of the file, so that a changed file makes a different shard
 
     def name(self, number: int, model: str, fields: Sequence[Any]) -> str:
-        """A name for what it becomes: another input, model or choice of fields gets another name.
+        """A name for what it becomes: a different input, model or choice of fields, a different name.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ CORPORA = {
         _folder_of("debian", _holds_debian),
         debian.read,
         "a folder debian with Packages and Translation-en of a Debian release (a Debian system "
-        "keeps both in /var/lib/apt/lists; files with .lz4 must be unpacked)",
+        "keeps both in /var/lib/apt/lists; files with .lz4 must be decompressed)",
     ),
 }
 
@@ -101,7 +101,7 @@ def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
     ----------
     name : "reuters", "newsgroups", "tmc" or "debian"
     data
-        The folder with the corpus; it is then looked for nowhere else. By default the folder that
+        The folder with the corpus, which is then the only one searched. By default the folder that
         ``BOLTZHASH_DATA`` names and, if that does not have it, the cache (``BOLTZHASH_CACHE``, or the
         platform's), into which Reuters and 20 Newsgroups are downloaded.
 
@@ -120,7 +120,7 @@ def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
     CorpusUnavailableError
         The corpus is in none of these places; the message says which file goes where.
     CorpusError
-        A file is there but damaged or of another form; the message says where.
+        A file is there but damaged or in another format; the message says where.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
             problem = f". {error}"
     places = " or ".join(map(str, folders))
     raise CorpusUnavailableError(
-        f"the corpus {name} is not at hand: expected {kind.jsonl}.jsonl.gz, or {kind.files}, in "
+        f"the corpus {name} was not found: expected {kind.jsonl}.jsonl.gz, or {kind.files}, in "
         f"{places}{problem}"
     )
 
@@ -165,7 +165,7 @@ def _folders(data: str | Path | None) -> list[Path]:
 
 
 def _read_from(folder: Path, name: str, kind: _Kind) -> Corpus | None:
-    """The corpus of a folder, None if it is not there."""
+    """The corpus in a folder, None if it is not there."""
     for suffix in (".jsonl.gz", ".jsonl"):
         path = folder / f"{kind.jsonl}{suffix}"
         if path.is_file():
@@ -174,5 +174,5 @@ def _read_from(folder: Path, name: str, kind: _Kind) -> Corpus | None:
     if original is None:
         return None
     if folder == cache_folder() and kind.source is not None:
-        original = fetch(kind.source)  # is there: only checks it
+        original = fetch(kind.source)  # it is there, so this only checks it
     return kind.read(original)

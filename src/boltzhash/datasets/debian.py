@@ -1,16 +1,16 @@
-"""Debian's package descriptions, labelled by section: a corpus that no default was tuned on.
+"""Debian's package descriptions, labelled by section: a corpus on which no default was tuned.
 
 Made from a release's lists of packages, as apt keeps them in ``/var/lib/apt/lists``: ``Packages`` and,
-where that has only the first line of the descriptions, ``Translation-en``, joined by Description-md5.
+if that has only the first line of the descriptions, ``Translation-en``, joined by Description-md5.
 
 The rule of selection was fixed before any model was run on it:
 
-1. Packages of the sections in ``FORM_SECTIONS`` are out: those say what kind of file a package holds
+1. Packages of the sections in ``FORM_SECTIONS`` are dropped: those say what kind of file a package holds
    (documentation, headers, debugging symbols), not what it is about.
-2. Of each source package one binary package stays: the one of the same name, otherwise the first in
+2. Of each source package one binary package is kept: the one with the same name, otherwise the first in
    alphabetical order. Siblings share most of their description.
-3. Of equal texts the first stays, in the order of the source packages' names.
-4. Sections with fewer than ``MIN_DOCUMENTS`` packages left are out.
+3. Of equal texts the first is kept, in the order of the source packages' names.
+4. Sections with fewer than ``MIN_DOCUMENTS`` packages left are dropped.
 5. 80 % train, 10 % val, 10 % test by :func:`~boltzhash.datasets.labelled.split_by_hash` of the
    source package's name.
 
@@ -54,12 +54,12 @@ class Package(NamedTuple):
 
 
 def read(folder: Path) -> Corpus:
-    """Read all lists of packages in ``folder``; those of one release's main are meant."""
+    """Read all lists of packages in ``folder``, which should be those of one release's main."""
     lists, translations = _files(folder, PACKAGES), _files(folder, TRANSLATION)
     if not lists:
         raise CorpusError(
             f"{folder}: expected a file Packages (also with .gz, .xz or .bz2; one with .lz4 must be "
-            "unpacked), got none"
+            "decompressed), got none"
         )
     documents = select(read_packages(lists, translations))
     parts = dict(zip(("train", "val", "test"), split_by_hash(documents, SHARES), strict=True))
@@ -71,14 +71,14 @@ def _files(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 
 def read_packages(lists: Sequence[Path], translations: Sequence[Path]) -> list[Package]:
-    """The packages of some lists; of one that is in several lists the first counts.
+    """The packages of some lists; if one is in several lists, the first counts.
 
     Parameters
     ----------
     lists
         Files ``Packages``.
     translations
-        Files ``Translation-en``, for descriptions of which ``lists`` have the first line only.
+        Files ``Translation-en``, for descriptions of which ``lists`` have only the first line.
     """
     long: dict[str, str] = {}
     for path in translations:

@@ -1,7 +1,7 @@
 """Downloads into a cache: resumed where they were cut off, checked, and in place whole or not at all.
 
-Why ours, and not pooch: that cannot resume, limit sizes or hold later downloads to the checksum of the
-first. What tries several addresses and says what went wrong would stay ours; eight packages would come.
+Why not pooch: it cannot resume, limit sizes or hold later downloads to the checksum of the first. Trying
+several addresses and saying what went wrong would still be ours, and it would bring eight packages.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def fetch(source: Source, folder: Path | None = None) -> Path:
         _check(source, target, folder, f"delete {target} to download it again")
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    _known_checksums(folder)  # a damaged list is to be known before the download, not after
+    _known_checksums(folder)  # a damaged list should be noticed before the download, not after
     problems = []
     for address in source.addresses:
         try:
@@ -97,20 +97,20 @@ def fetch(source: Source, folder: Path | None = None) -> Path:
             os.replace(part, target)
             _state_path(target).unlink(missing_ok=True)
             return target
-    untried = "" if source.tried else " (addresses that this version has not been tried with)"
+    untried = "" if source.tried else " (from addresses that have not been tried with this version)"
     part = _part_path(target)
-    kept = f"; {part} keeps what has come, and the next call resumes from there"
+    kept = f"; {part} keeps what has arrived, and the next call resumes from there"
     raise DownloadError(
         f"{source.file} could not be downloaded{untried}: {'; '.join(problems)}"
         f"{kept if part.is_file() else ''}"
     )
 
 
-# Checksums: known ones, and those of the first download if none is known.
+# Checksums: known ones, or those of the first download if none is known.
 
 
 def _accept(source: Source, part: Path, folder: Path, address: str) -> None:
-    """Check what has come; a file that is not the expected one does not stay."""
+    """Check what has arrived; a file that is not the expected one is removed."""
     try:
         digest = _check(source, part, folder, "it was not kept")
     except DownloadError:
@@ -120,7 +120,7 @@ def _accept(source: Source, part: Path, folder: Path, address: str) -> None:
     known = _known_checksums(folder)
     if source.sha256 is None and source.file not in known:
         logger.warning(
-            "%s: the checksum of this file is not known to boltzhash. It came from %s with sha256 %s, "
+            "%s: boltzhash does not know the checksum of this file. It came from %s with sha256 %s, "
             "kept in %s: later downloads must have the same",
             *(source.file, address, digest, folder / CHECKSUMS),
         )
@@ -148,10 +148,10 @@ def _known_checksums(folder: Path) -> dict[str, dict[str, str]]:
         known = json.loads(path.read_text(encoding="utf-8"))
         return {name: {"sha256": entry["sha256"], **entry} for name, entry in known.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DownloadError(f"{path} is damaged: {error!r}; delete it to begin a new one") from None
+        raise DownloadError(f"{path} is damaged: {error!r}; delete it to start a new one") from None
 
 
-# The download itself: ``file.part`` holds what has come, ``file.part.json`` what it is a part of.
+# The download itself: ``file.part`` holds what has arrived, ``file.part.json`` what it is a part of.
 
 
 class _Answer(NamedTuple):
@@ -172,7 +172,7 @@ def _state_path(target: Path) -> Path:
 
 
 def _download(address: str, target: Path, max_bytes: int) -> Path:
-    """Get the whole file as ``file.part``, resuming after cuts as long as something comes."""
+    """Get the whole file as ``file.part``, resuming when cut off as long as something arrives."""
     if not address.startswith(("http://", "https://")):
         raise DownloadError("expected an http or https address")
     part, state_path, idle = _part_path(target), _state_path(target), 0
@@ -203,7 +203,7 @@ def _download(address: str, target: Path, max_bytes: int) -> Path:
 
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """The part file, open for appending by one process at a time; an empty one does not stay."""
+    """The part file, open for appending by one process at a time; an empty one is removed."""
     try:
         with part.open("ab") as file:
             with contextlib.suppress(ImportError):  # no such locks on Windows
@@ -221,7 +221,7 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
 
 
 def _read_state(path: Path, address: str) -> dict[str, Any]:
-    """What the part file is a part of; nothing if that is unknown or of another address."""
+    """What the part file is a part of; nothing if that is unknown or from another address."""
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -247,7 +247,7 @@ def _ask(address: str, have: int, validator: str | None) -> Iterator[_Answer]:
 
 @contextlib.contextmanager
 def _open(address: str, headers: dict[str, str]) -> Iterator[Any]:
-    """The answer of the server; that it has no such range is one."""
+    """The server's answer, which may be that it has no such range."""
     headers = {"User-Agent": f"boltzhash/{__version__}", **headers}
     request = urllib.request.Request(address, headers=headers)
     try:
@@ -285,7 +285,7 @@ def _validator(stream: Any) -> str | None:
 
 
 def _copy(answer: _Answer, file: IO[bytes], max_bytes: int, name: str) -> str | None:
-    """Append what comes; the reason why it stopped early, if it did."""
+    """Append what arrives; returns why it stopped early, if it did."""
     bar = tqdm(
         desc=name, total=answer.size, initial=answer.start, unit="B", unit_scale=True, disable=None
     )

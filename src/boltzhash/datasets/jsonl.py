@@ -1,6 +1,6 @@
 """Corpora as JSONL: one document per line, ``{"id", "text", "labels": [...], "split"}``.
 
-``split`` is train, val or test; other fields are left alone.
+``split`` is train, val or test; other fields are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _record(line: str, where: str) -> dict[str, Any]:
 
 
 def write_jsonl(corpus: Corpus, path: str | Path) -> None:
-    """Write a corpus as ``.jsonl.gz``, so that it can be read without what it was made from.
+    """Write a corpus as ``.jsonl.gz``, so that it can be read without the files it was made from.
 
     Parameters
     ----------

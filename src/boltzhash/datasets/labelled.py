@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from boltzhash.corpus import CorpusError
 
-# Of all splits made here; the year and month of the paper's conference are as good as any number.
+# For all splits made here; the year and month of the paper's conference are as good as any number.
 SEED = 20201115
 
 # What is taken from the official training documents if a corpus has no validation part.
@@ -94,7 +94,7 @@ def make_corpus(
             raise CorpusError(f"{source}: expected documents in the part {part!r}, got none")
         for document in parts[part]:
             if document.id in seen:
-                raise CorpusError(f"{source}: expected ids that differ, got {document.id!r} twice")
+                raise CorpusError(f"{source}: expected distinct ids, got {document.id!r} twice")
             seen.add(document.id)
     names = sorted({label for part in PARTS for d in parts[part] for label in d.labels})
     train, val, test = (_part(parts[part], names) for part in PARTS)
@@ -117,11 +117,11 @@ def split_by_hash(
     Parameters
     ----------
     documents
-        What is divided.
+        What to divide.
     shares
-        The share of each part, together 1.
+        The share of each part; they add up to 1.
     seed
-        Chance is the SHA-256 of seed and id: the same documents are divided in the same way whatever
+        Chance is the SHA-256 of seed and id: the same documents are divided the same way whatever
         their order, on every machine and with every version of every library.
 
     >>> documents = [LabelledDocument(str(number), "", ()) for number in range(10)]

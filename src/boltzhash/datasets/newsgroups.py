@@ -1,6 +1,6 @@
 """20 Newsgroups from the by-date archive.
 
-The text is the subject (without "Re:") and the body. The other header lines are out: they name servers
+The text is the subject (without "Re:") and the body. Other header lines are dropped: they name servers
 and senders, which give a newsgroup away without saying what a post is about; quotations and
 signatures stay. Test is the official (later) part; a tenth of the official training posts, chosen by
 :func:`~boltzhash.datasets.labelled.split_by_hash`, is val.

@@ -1,7 +1,7 @@
 """Reuters-21578 from its SGML archive, in the ModApte selection.
 
 Documents with ``TOPICS="YES"`` and ``LEWISSPLIT`` TRAIN or TEST; the labels are the topics that have
-at least one document in each (90 of them); documents left without a topic are out. The text is the
+at least one document in each (90 of them); documents left without a topic are dropped. The text is the
 title and the body. Test is the official test; a tenth of the official training documents,
 chosen by :func:`~boltzhash.datasets.labelled.split_by_hash`, is val.
 """
@@ -59,16 +59,16 @@ def read(path: Path) -> Corpus:
 
 
 def parse(sgml: str, where: str) -> Iterator[tuple[str, LabelledDocument]]:
-    """LEWISSPLIT (TRAIN or TEST) and document, of those in ``sgml`` that the ModApte split considers.
+    """LEWISSPLIT (TRAIN or TEST) and document for each in ``sgml`` that the ModApte split considers.
 
-    ``where`` the text is from is named in errors.
+    ``where`` says where the text is from, for error messages.
     """
     found = list(_DOCUMENT.finditer(sgml))
     opened = len(re.findall(r"<REUTERS\b", sgml))
     if opened != len(found) or not found:
         raise CorpusError(
-            f"{where}: expected <REUTERS> documents that all end, got {opened} beginnings and "
-            f"{len(found)} whole ones"
+            f"{where}: expected complete <REUTERS> documents, got {opened} beginnings, "
+            f"{len(found)} of them complete"
         )
     for match in found:
         attributes = dict(_ATTRIBUTE.findall(match[1]))
@@ -120,7 +120,7 @@ def _element(sgml: str, name: str) -> str:
 
 
 def _plain(sgml: str) -> str:
-    r"""Entities as characters; control characters out, an unknown entity stays as it is.
+    r"""Entities as characters; control characters are dropped, an unknown entity stays as it is.
 
     >>> _plain("&#2;\nU.S. &lt;AT&amp;T> &nosuch; up\n Reuter\n&#3;")
     'U.S. <AT&T> &nosuch; up\n Reuter'

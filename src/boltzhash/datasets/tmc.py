@@ -1,9 +1,9 @@
 """TMC: the aviation safety reports of the SIAM 2007 text-mining competition.
 
 Four files. ``TrainingData.txt`` and ``TestData.txt`` have one report per line, ``number~text``;
-``TrainCategoryMatrix.csv`` and ``TestTruth.csv`` have a line for each report with 22 columns, 1 where it
-is of the category and −1 where not. The labels are c01 to c22, reports of no category are out. Test is
-the official test; a tenth of the official training reports, chosen by
+``TrainCategoryMatrix.csv`` and ``TestTruth.csv`` have a line for each report with 22 columns, 1 if it
+belongs to the category and −1 if not. The labels are c01 to c22; reports without a category are dropped.
+Test is the official test; a tenth of the official training reports, chosen by
 :func:`~boltzhash.datasets.labelled.split_by_hash`, is val.
 """
 
@@ -54,7 +54,7 @@ def _read_part(folder: Path, part: str) -> list[LabelledDocument]:
     if len(texts) != len(labels):
         raise CorpusError(
             f"{texts_path} has {len(texts)} reports and {labels_path} {len(labels)} lines: "
-            "expected a line for each report"
+            "expected one line for each report"
         )
     return [
         LabelledDocument(f"tmc-{part}-{row}", text, categories)

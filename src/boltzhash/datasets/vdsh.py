@@ -2,7 +2,7 @@
 
 ``train``, ``cv`` and ``test`` hold one document per row (tf-idf, sparse), ``gnd_train``, ``gnd_cv`` and
 ``gnd_test`` its labels as 0/1 columns. The files that circulate are MATLAB 5 files with these names;
-copies that were saved again differ, so the following are read as well: dense matrices, sparse
+copies that others have re-saved differ, so the following are read as well: dense matrices, sparse
 labels, labels as one column (or row) of class numbers, documents as columns, and MATLAB 7.3 (HDF5).
 """
 
@@ -75,7 +75,7 @@ def load_mat(path: str | Path) -> Splits:
             )
     for name in _NAMES:
         if not np.isin(labels[name], (0, 1)).all():
-            raise CorpusError(f"{path}: expected labels of 0 and 1 in gnd_{name}, got others")
+            raise CorpusError(f"{path}: expected labels 0 and 1 in gnd_{name}, got others")
     train, val, test = (
         Split(matrices[name].astype(np.float64), labels[name].astype(bool)) for name in _NAMES
     )
@@ -100,10 +100,10 @@ def _dense(labels: Any) -> NDArray[Any]:
 def _documents_as_rows(
     matrices: dict[str, Any], labels: dict[str, Any], path: str | Path
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Transpose what has its documents in columns, where the two together leave no doubt.
+    """Transpose what has its documents in columns, if words and labels together leave no doubt.
 
     Words and labels are the same in all three parts, documents are not, so the numbers of documents
-    of all three must agree before anything is turned.
+    of all three must agree before anything is transposed.
     """
     for turn_words, turn_labels in ((False, False), (True, True), (False, True), (True, False)):
         words_axis, labels_axis = int(turn_words), int(turn_labels)
@@ -114,7 +114,7 @@ def _documents_as_rows(
                 labels = {n: labels[n].T for n in _NAMES}
             return matrices, labels
     shapes = ", ".join(f"{n} {matrices[n].shape} and gnd_{n} {labels[n].shape}" for n in _NAMES)
-    raise CorpusError(f"{path}: expected a row of labels for each document, got {shapes}")
+    raise CorpusError(f"{path}: expected one row of labels for each document, got {shapes}")
 
 
 def _one_hot(labels: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Documents and queries with their codes: what a hasher makes of them before they are kept or sought."""
+"""Documents and queries with their codes: what a hasher makes of them before storing or searching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashers as files of data with their digests: what an engine keeps so that any client can hash."""
+"""Hashers as files of data with their digests, which an engine keeps so that any client can hash."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def model_to_files(hasher: Hasher) -> list[ModelFile]:
 
 
 def model_from_files(files: Iterable[ModelFile], fingerprint: str, where: str) -> Hasher:
-    """The hasher with that fingerprint; refused where a file is damaged or it is another."""
+    """The hasher with that fingerprint; refused if a file is damaged or it is a different hasher."""
     with tempfile.TemporaryDirectory(prefix="boltzhash-") as folder:
         for file in files:
             if hashlib.sha256(file.contents).hexdigest() != file.sha256:

@@ -1,8 +1,8 @@
 """Encoding a corpus on a Ray cluster: shards in, codes out, each document exactly once.
 
 A shard becomes one file, named by its number and by what it was made from, written beside its place and
-moved there. So it does not matter how often a shard is encoded: when a worker is lost, Ray lets another
-do its shard again; when all is lost, the same call goes on with the shards that are missing.
+moved there. So it does not matter how often a shard is encoded: when a worker is lost, Ray has another
+repeat its shard; when everything is lost, the same call resumes with the shards that are missing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DEFAULT_FIELDS = Fields()
 
 
 class EncodedShard(NamedTuple):
-    """What became of a shard: ids that are numbers of rows are counted from the corpus' first."""
+    """A shard with its codes; ids that are row numbers count from the first row of the corpus."""
 
     shard: Shard
     first: int
@@ -70,8 +70,8 @@ def encode_on_ray(
     """Write the codes folder of a corpus of JSONL, CSV or Parquet files; the folder appears whole.
 
     Every machine of the cluster must see ``sources`` and the folder of ``output`` under the same paths.
-    Unfinished, the shards wait in ``output``.shards; the same call goes on with them. Returns how many
-    documents there are, and how many of them have no word that the model knows.
+    Until it is finished, the shards wait in ``output``.shards; the same call resumes with them. Returns
+    how many documents there are, and how many of them have no word that the model knows.
     """
     output = Path(output)
     folder = output.with_name(output.name + ".shards")
@@ -93,7 +93,7 @@ def encoded_shards(
     shard_bytes: int,
     on_shard: OnShard | None,
 ) -> Iterator[EncodedShard]:
-    """All shards, in order, once each is encoded in ``folder``."""
+    """All shards, in order, after each is encoded in ``folder``."""
     shards = plan_shards(sources, shard_bytes)
     model = hasher.fingerprint()
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _encode_missing(
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[Any]:
-    """Ray: what the process is connected to, else the cluster of RAY_ADDRESS, else this machine."""
+    """Ray: what the process is connected to, else the cluster at RAY_ADDRESS, else this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray: Any = importlib.import_module("ray")
@@ -158,7 +158,7 @@ _hashers: dict[str, Hasher] = {}  # of this worker, so that a model is loaded on
 def encode_shard(
     files: list[ModelFile], model: str, shard: Shard, target: str, fields: Fields
 ) -> None:
-    """Write the codes of a shard to ``target``, wholly or not at all; what a worker does."""
+    """Write the codes of a shard to ``target``, whole or not at all; this is what a worker does."""
     if model not in _hashers:
         _hashers.clear()
         _hashers[model] = model_from_files(files, model, "the cluster")
@@ -207,10 +207,10 @@ def documents_encoded_on_ray(
     metadata: bool | Sequence[str],
     shards: str | Path | None,
 ) -> Iterator[Iterator[list[Coded]]]:
-    """Encode files on the cluster; their documents with their codes, a batch at a time.
+    """Encode files on the cluster; gives their documents with their codes, a batch at a time.
 
     ``shards`` is a folder that every machine of the cluster sees. It keeps the codes until the block
-    ends, and after an error, so that the same call can resume; without it they lie in a temporary one.
+    ends, and after an error, so that the same call can resume; without it they are in a temporary one.
     """
     fields = Fields(text_field, id_field)
     folder = Path(shards) if shards is not None else Path(tempfile.mkdtemp(prefix="boltzhash-"))

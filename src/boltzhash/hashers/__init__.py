@@ -1,4 +1,4 @@
-"""The hashers, one paper a file, and the one table from their names to their classes."""
+"""The hashers, one paper a file, the one table from their names to their classes, and :func:`load`."""
 
 from pathlib import Path
 
@@ -55,8 +55,8 @@ __all__ = [
 def load(folder: str | Path) -> Hasher:
     """Load a model that was saved with ``save``.
 
-    Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` where the folder is
-    no model, is damaged, or was written by a newer boltzhash.
+    Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` if the folder is not
+    a model, is damaged, or was written by a newer boltzhash.
     """
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:

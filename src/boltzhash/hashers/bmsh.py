@@ -8,11 +8,9 @@ from boltzhash.arguments import check_integer
 from boltzhash.hashers.nash import NASH
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.distributions import Bernoulli
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Generator, Tensor
 
 
 class BMSH(NASH):
@@ -57,7 +55,7 @@ class BMSH(NASH):
         kl: Tensor = prior.kl_divergence(prior.divergences(posterior), outputs["groups"])
         return kl
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import BernoulliMixturePrior
 
         prior = BernoulliMixturePrior(self.n_groups, self.n_bits, generator)

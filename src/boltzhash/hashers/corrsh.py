@@ -16,15 +16,13 @@ from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
 from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
-from boltzhash.hashers.shared.ranking import weak_triplets
+from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
     from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
@@ -180,12 +178,18 @@ class CorrSH(DeepHasher):
         return cls(n_bits, rank=rank, n_components=n_components, **{**settings, **changes})
 
     def posterior(self, X: Any = None, *, features: Any = None) -> Posterior:
-        """μ, D and U of each document: the Boltzmann posterior that the network infers."""
+        """μ, D and U of each document: the Boltzmann posterior that the network infers.
+
+        ``X`` and ``features`` are those of :meth:`transform`; see :class:`Posterior` for shapes.
+        """
         blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
-        """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε)."""
+        """P(bit on) of each document under what training samples: E σ(μ + √Σ_ii ε).
+
+        ``X`` and ``features`` are those of :meth:`transform`; float64 (n_documents, n_bits).
+        """
         blocks = [self._posterior(rows) for rows in self._blocks(X, features)]
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
 
@@ -237,7 +241,7 @@ class CorrSH(DeepHasher):
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
         return Terms(loss, reconstruction, kl, posterior.location > 0)
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import BernoulliMixturePrior, FairBits
         from boltzhash.training.gradients import make_estimator
 
@@ -287,53 +291,29 @@ class CorrSH(DeepHasher):
     def _contrast(self, location: Tensor, beside: Tensor, share: Share | None) -> Tensor:
         """The weighted contrast between the codes of the documents and of their neighbours.
 
-        A document is told from all others of its minibatch. Where other processes have some of them,
-        their codes are fetched; each process then has the value of the whole minibatch, which must not
-        count by its share as the terms of its own documents do.
+        It is of the whole minibatch, and must not count by this process' share of it as the terms of
+        its own documents do.
         """
-        import torch
+        from boltzhash.training.objectives import contrast_of_parts
 
-        from boltzhash.training.objectives import neighbour_contrast
-
-        n = self._n_networks()
-        one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
         weight = self.contrast * CONTRAST_BITS / self.n_bits
         if share is not None:
-            one, other = share.gathered(torch.cat([one, other], -1)).chunk(2, -1)
             weight /= share.of_whole
-        pairs = zip(one.chunk(n, -1), other.chunk(n, -1), strict=True)
-        each = [neighbour_contrast(*pair, CONTRAST_TEMPERATURE).mean() for pair in pairs]
-        return weight * sum(each[1:], each[0])
+        n = self._n_networks()
+        return weight * contrast_of_parts(location, beside, n, CONTRAST_TEMPERATURE, share)
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""
         posterior = self._boltzmann(model.encoder(rows, batch.generator))
         return posterior.sample(batch.generator)
 
-    def _boltzmann(self, outputs: dict[str, torch.Tensor]) -> Boltzmann:
-        """Network outputs → posterior: std = softplus, U = tanh / v as in the authors' code."""
-        import torch
-        from torch.nn.functional import softplus
+    def _boltzmann(self, outputs: dict[str, Tensor]) -> Boltzmann:
+        """Network outputs → posterior."""
+        from boltzhash.training.distributions import cholesky_boltzmann, low_rank_boltzmann
 
-        from boltzhash.training.distributions import (
-            Boltzmann,
-            CholeskyCovariance,
-            LowRankCovariance,
+        return (
+            cholesky_boltzmann(**outputs) if self.rank == "full" else low_rank_boltzmann(**outputs)
         )
-
-        location = outputs["location"]
-        if self.rank == "full":
-            m = self.n_bits
-            rows, columns = torch.tril_indices(m, m, -1, device=location.device)
-            cholesky = torch.diag_embed(softplus(outputs["deviation"]))
-            cholesky[:, rows, columns] = outputs["couplings"].tanh() / m
-            return Boltzmann(location, CholeskyCovariance(cholesky))
-        deviation = softplus(outputs["deviation"])
-        if self.rank == 0:
-            factor = location.new_zeros(*location.shape, 0)
-        else:
-            factor = outputs["couplings"].tanh().view(*location.shape, -1) / int(self.rank)
-        return Boltzmann(location, LowRankCovariance(deviation, factor))
 
     def _posterior(self, rows: DocumentRows) -> Posterior:
         """The twin of :meth:`_boltzmann` in NumPy."""
@@ -373,6 +353,8 @@ class CorrSH(DeepHasher):
         check_choice("gradient", self.gradient, tuple(ESTIMATORS))
         check_integer("prior_groups", self.prior_groups, 0, "an integer of 0 or more")
         check_number("ranking", self.ranking, at_least=0)
+        if self.ranking:
+            check_labeller()
         check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)

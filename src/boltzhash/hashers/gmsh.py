@@ -8,11 +8,9 @@ from boltzhash.arguments import check_integer
 from boltzhash.hashers.vdsh import VDSH
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.distributions import Gaussian
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Generator, Tensor
 
 
 class GMSH(VDSH):
@@ -56,7 +54,7 @@ class GMSH(VDSH):
         kl: Tensor = prior.kl_divergence(prior.divergences(posterior), outputs["groups"])
         return kl
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import GaussianMixturePrior
 
         return {"prior": GaussianMixturePrior(self.n_groups, self.n_bits, generator)}

@@ -96,7 +96,15 @@ class ITQ(LinearHasher):
 
 
 def quantise(V: Floats, R: Floats, n_iterations: int) -> tuple[Floats, list[float]]:
-    """The rotation after the last turn, and the loss ‖B − VR‖² a row before the first and after each."""
+    """The rotation after the last turn, and the loss ‖B − VR‖² a row before the first and after each.
+
+    Parameters
+    ----------
+    V : float64 array (n_documents, d)
+        Centred documents.
+    R : float64 array (d, n_bits)
+        Where to start: orthonormal rows.
+    """
     rotated = V @ R
     losses = [_loss(rotated)]
     for _ in range(n_iterations):

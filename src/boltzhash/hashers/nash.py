@@ -11,12 +11,10 @@ from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.distributions import Bernoulli
     from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.tensors import Generator, Tensor
 
 
 class NASH(DeepHasher):
@@ -55,7 +53,10 @@ class NASH(DeepHasher):
         self.gradient = gradient
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
-        """P(bit on) of each document: σ(g(x))."""
+        """P(bit on) of each document: σ(g(x)), float64 (n_documents, n_bits).
+
+        ``X`` and ``features`` are those of :meth:`transform`.
+        """
         blocks = self._blocks(X, features)
         logits = [head(self._hidden(rows), self.weights_, "location") for rows in blocks]
         return np.concatenate([logistic_normal_mean(part, np.zeros_like(part)) for part in logits])
@@ -100,7 +101,7 @@ class NASH(DeepHasher):
 
         return Bernoulli(model.encoder(rows, batch.generator)["location"]).sample(batch.generator)
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.gradients import make_estimator
 
         return {"gradient": make_estimator(self.gradient, self.n_bits, generator)}

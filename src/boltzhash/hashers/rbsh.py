@@ -8,14 +8,13 @@ from scipy import sparse
 
 from boltzhash.arguments import check_number
 from boltzhash.hashers.nash import NASH
-from boltzhash.hashers.shared.ranking import weak_triplets
+from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Documents
     from boltzhash.training.distributions import Bernoulli
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Tensor
 
 
 class RBSH(NASH):
@@ -99,4 +98,5 @@ class RBSH(NASH):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_labeller()
         check_number("ranking", self.ranking, at_least=0)

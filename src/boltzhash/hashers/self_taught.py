@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
+from boltzhash.errors import needs_extra
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher
 
@@ -84,8 +85,7 @@ class SelfTaughtHashing(LinearHasher):
         self.C = C
 
     def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
-        from sklearn.svm import LinearSVC  # slow to import, and only a fit needs it
-
+        LinearSVC = _support_vector_machine()
         graph = neighbour_graph(rows, self.n_neighbors)
         linked = np.diff(graph.indptr) > 0
         if not linked.any():
@@ -110,6 +110,7 @@ class SelfTaughtHashing(LinearHasher):
         return projected > self.offsets_
 
     def _check_params(self) -> None:
+        _support_vector_machine()  # missed before the corpus is read
         check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
         check_number("C", self.C, above=0)
 
@@ -117,10 +118,20 @@ class SelfTaughtHashing(LinearHasher):
         return f"The classifiers cannot tell them apart: try a larger C (was {self.C:g})"
 
 
+def _support_vector_machine() -> Any:
+    """scikit-learn's, which is slow to import, and only a fit needs it."""
+    try:
+        from sklearn.svm import LinearSVC
+    except ImportError:
+        raise needs_extra("SelfTaughtHashing.fit", "scikit-learn", "sklearn") from None
+    return LinearSVC
+
+
 def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:
     """Cosines of documents of which one is among the k nearest of the other, 0 elsewhere.
 
-    Rows have length 1. A document is no neighbour of its own, nor of one it shares no word with.
+    Rows (n, n_words) have length 1; the graph is (n, n). A document is not a neighbour of itself, nor of
+    one it shares no word with.
     """
     n = rows.shape[0]
     k = min(k, n - 1)
@@ -147,7 +158,7 @@ def laplacian_eigenmap(graph: sparse.csr_matrix, n: int, random: RandomState) ->
 
     With u = √D v these are the leading eigenvectors of S = D^-½ W D^-½. The trivial one, u₁ = √D 1, is
     known: S − 2 u₁u₁ᵀ / ‖u₁‖² has it last, also where parts of the graph make λ = 0 repeat.
-    Fewer than n columns come from fewer than n + 1 documents.
+    Fewer than n columns come from a graph (n_documents, n_documents) of fewer than n + 1 documents.
     """
     n_documents = graph.shape[0]
     root = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())

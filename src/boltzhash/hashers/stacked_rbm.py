@@ -6,14 +6,11 @@ Approximate Reasoning 2009. docs/models/stacked_rbm.md maps its symbols to the n
 
 from __future__ import annotations
 
-import math
-import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,38 +18,25 @@ from scipy.special import expit, logit
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, require_torch
-from boltzhash.hashers.shared.base import Hasher
-from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
-from boltzhash.storage.folders import Arrays, fingerprint
+from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
+from boltzhash.hashers.shared.weights import Shapes
 
 if TYPE_CHECKING:
-    import torch
-
     from boltzhash.training.batches import Batch, Terms
-    from boltzhash.training.loop import EpochRecord
+    from boltzhash.training.pretraining import PretrainingRecord
     from boltzhash.training.rbm import RBM, Unrolled
 
 # Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
 FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 8, 300
-# Random streams of pretraining epochs, far from those of fine-tuning, which count from 1.
-FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6
-
-
-@dataclass(frozen=True)
-class PretrainingRecord:
-    """One epoch of one machine: log p(v | h) of its reconstructions, in nats a document."""
-
-    layer: int
-    epoch: int
-    reconstruction: float
 
 
 def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     """What stands for counts: tf-idf, each row scaled to sum to its number of different words.
+
+    Both have shape (n_documents, n_words).
 
     >>> word_counts(sparse.csr_matrix([[0.3, 0.0, 0.1], [0.0, 0.0, 0.0]])).toarray()
     array([[1.5, 0. , 0.5],
@@ -66,7 +50,7 @@ def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     return counts
 
 
-class StackedRBM(Hasher):
+class StackedRBM(TrainedHasher):
     """Hash documents with a deep autoencoder that was pretrained as a stack of RBMs.
 
     The first machine models word counts, the others the hidden units below them. Each is trained with
@@ -128,11 +112,7 @@ class StackedRBM(Hasher):
     (1, 2)
     """
 
-    needs_torch: ClassVar[bool] = True
-
-    weights_: Arrays
     pretraining_history_: list[PretrainingRecord]
-    history_: list[EpochRecord]
 
     def __init__(
         self,
@@ -143,11 +123,6 @@ class StackedRBM(Hasher):
         threshold: float = 0.1,
         pretraining_epochs: int | None = None,
         pretraining_rate: float = 0.01,
-        epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 0.01,
-        device: str = "auto",
-        verbose: bool = False,
         **shared: Any,
     ) -> None:
         super().__init__(n_bits, **shared)
@@ -156,14 +131,12 @@ class StackedRBM(Hasher):
         self.threshold = threshold
         self.pretraining_epochs = pretraining_epochs
         self.pretraining_rate = pretraining_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.device = device
-        self.verbose = verbose
 
     def code_activities(self, X: Any) -> Floats:
-        """The activity of each code unit of each document, between 0 and 1, without noise."""
+        """The activity of each code unit of each document, between 0 and 1, without noise.
+
+        ``X`` is that of :meth:`transform`; float64 (n_documents, n_bits).
+        """
         return np.concatenate([expit(self._code_logits(rows)) for rows in self._blocks(X)])
 
     def _bits(self, matrix: sparse.csr_matrix) -> Bits:
@@ -187,183 +160,69 @@ class StackedRBM(Hasher):
     ) -> None:
         """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
         from boltzhash.training.batches import Documents
-        from boltzhash.training.loop import Schedule, choose_device, train
         from boltzhash.training.rbm import Unrolled
 
-        matrix = matrix[np.diff(matrix.indptr) > 0]  # a document with no word teaches nothing
         counts = word_counts(matrix).astype(np.float32)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        device = choose_device(self.device)
-        network = Unrolled(self._pretrain(counts, seed, device))
-        self.history_ = []
+        seed = self._draw_seed()
+        network = Unrolled(self._pretrained(counts, seed))
+        self._train(
+            network,
+            partial(self._step, network),
+            Documents(counts, counts),
+            seed=seed,
+            decay="cosine",
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+            take=partial(self._take_weights, network),
+        )
 
-        def after_epoch(record: EpochRecord) -> None:
-            self.history_.append(record)
-            if on_epoch is not None:
-                self._take_weights(network)
-                on_epoch(self)
+    def _pretrained(self, counts: sparse.csr_matrix, seed: int) -> list[RBM]:
+        from boltzhash.training.loop import choose_device
+        from boltzhash.training.pretraining import Pretraining, centre_code, pretrain_stack
 
-        epochs = self.epochs or self._enough(counts, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
-        try:
-            train(
-                network,
-                partial(self._step, network),
-                Documents(counts, counts),
-                Schedule(epochs, self.batch_size, self.learning_rate, "cosine"),
-                seed=seed,
-                device=device,
-                verbose=self.verbose,
-                checkpoint=checkpoint,
-                fingerprint=self._fit_fingerprint(matrix, seed),
-                on_epoch=after_epoch,
-                on_resume=self.history_.extend,
-            )
-        except TrainingError:
-            if checkpoint is not None:  # going on from there would fail again
-                shutil.rmtree(checkpoint, ignore_errors=True)
-            raise
-        self._take_weights(network)
-
-    def _pretrain(self, counts: sparse.csr_matrix, seed: int, device: torch.device) -> list[RBM]:
-        """Train the machines one after the other, each on the hidden probabilities of the last."""
-        import torch
-
-        from boltzhash.training.loop import generator_for
-        from boltzhash.training.rbm import start_rbm
-
-        frequencies = np.asarray(counts.sum(axis=0)).ravel() + 0.5  # a column may never occur
-        bias = torch.from_numpy(np.log(frequencies / frequencies.sum()))
-        weights_generator = generator_for(seed, 0)
+        epochs = self.pretraining_epochs or enough_epochs(
+            counts.shape[0], self.batch_size, PRETRAINING_EPOCHS, PRETRAINING_STEPS
+        )
         self.pretraining_history_ = []
-        stack: list[RBM] = []
-        for n_hidden in (*self.hidden_units, self.n_bits):
-            try:
-                bias = bias.to(device, torch.float32)
-            except (RuntimeError, AssertionError) as error:
-                raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
-            rbm = start_rbm(bias, n_hidden, weights_generator)
-            self._pretrain_one(rbm, stack, counts, seed)
-            stack.append(rbm)
-            bias = torch.zeros(n_hidden)
-        self._centre_code(stack, counts)
+        stack = pretrain_stack(
+            counts,
+            (*self.hidden_units, self.n_bits),
+            Pretraining(epochs, self.batch_size, self.pretraining_rate, seed),
+            choose_device(self.device),
+            self.pretraining_history_.append,
+        )
+        centre_code(stack, counts, self.batch_size, float(logit(self.threshold)))
         return stack
-
-    def _centre_code(self, stack: list[RBM], counts: sparse.csr_matrix) -> None:
-        """Shift the biases of the code units so that their mean input is at the threshold.
-
-        Otherwise a unit that pretraining left on one side of it for all documents may stay there.
-        """
-        import torch
-
-        from boltzhash.training.batches import minibatches
-        from boltzhash.training.rbm import Visible, hidden_logits, hidden_probabilities
-
-        bias = stack[-1].hidden_bias
-        total = torch.zeros_like(bias)
-        order = np.arange(counts.shape[0])
-        for (rows,) in minibatches([counts], self.batch_size, order, bias.device):
-            v: Visible = rows
-            for rbm in stack[:-1]:
-                v = hidden_probabilities(v, rbm)
-            total += hidden_logits(v, stack[-1]).sum(0)
-        bias += float(logit(self.threshold)) - total / counts.shape[0]
-
-    def _pretrain_one(
-        self, rbm: RBM, below: list[RBM], counts: sparse.csr_matrix, seed: int
-    ) -> None:
-        """Contrastive divergence on the machine above ``below``; its tensors change in place."""
-        import torch
-
-        from boltzhash.training.batches import minibatches
-        from boltzhash.training.loop import generator_for
-        from boltzhash.training.networks import row_sums
-        from boltzhash.training.objectives import word_log_likelihood
-        from boltzhash.training.rbm import (
-            Visible,
-            binary_log_likelihood,
-            binary_mean,
-            contrastive_divergence,
-            hidden_probabilities,
-            word_mean,
-        )
-
-        device, n = rbm.weight.device, counts.shape[0]
-        epochs = self.pretraining_epochs or self._enough(
-            counts, PRETRAINING_EPOCHS, PRETRAINING_STEPS
-        )
-        optimizer = torch.optim.Adam(rbm, lr=self.pretraining_rate, maximize=True, fused=True)
-        for epoch in range(epochs):
-            stream = FIRST_STREAM + len(below) * STREAMS_A_LAYER + epoch
-            generator = generator_for(seed, stream, device)
-            order = np.random.default_rng([seed, stream]).permutation(n)
-            total = torch.zeros((), device=device)
-            for (rows,) in minibatches([counts], self.batch_size, order, device):
-                v: Visible = rows
-                for machine in below:
-                    v = hidden_probabilities(v, machine)
-                mean = binary_mean if below else partial(word_mean, totals=row_sums(rows))
-                contrast = contrastive_divergence(v, rbm, mean, generator)
-                for parameter, gradient in zip(rbm, contrast.gradient, strict=True):
-                    parameter.grad = gradient
-                optimizer.step()
-                if below:
-                    assert isinstance(v, torch.Tensor)
-                    total += binary_log_likelihood(contrast.visible_logits, v).sum()
-                else:
-                    total += word_log_likelihood(contrast.visible_logits, v).sum()
-            record = PretrainingRecord(len(below) + 1, epoch + 1, float(total) / n)
-            if not math.isfinite(record.reconstruction):
-                raise TrainingError(
-                    f"pretraining diverged in epoch {record.epoch} of layer {record.layer} "
-                    f"(reconstruction {record.reconstruction}): pretraining_rate="
-                    f"{self.pretraining_rate:g} is too high for this corpus, try "
-                    f"{self.pretraining_rate / 10:g}"
-                )
-            self.pretraining_history_.append(record)
 
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
         """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
-        import torch
-
         from boltzhash.training.batches import Terms
         from boltzhash.training.networks import row_sums
         from boltzhash.training.objectives import word_log_likelihood
+        from boltzhash.training.tensors import standard_normal
 
         logits = network.code_logits(batch.inputs)
-        noise = torch.empty_like(logits).normal_(generator=batch.generator)
+        noise = standard_normal(logits, batch.generator)
         code = (logits + self.code_noise * noise).sigmoid()
         reconstruction = word_log_likelihood(network.word_logits(code), batch.targets)
         n_words = row_sums(batch.targets)
         loss = -(reconstruction / n_words).mean()
         bits = logits > float(logit(self.threshold))
-        return Terms(loss, reconstruction.mean(), torch.zeros_like(loss), bits)
+        return Terms(loss, reconstruction.mean(), loss.new_zeros(()), bits)
 
-    def _enough(self, counts: sparse.csr_matrix, epochs: int, steps: int) -> int:
-        steps_per_epoch = math.ceil(int(counts.shape[0]) / self.batch_size)
-        return max(epochs, math.ceil(steps / steps_per_epoch))
-
-    def _fit_fingerprint(self, matrix: sparse.csr_matrix, seed: int) -> str:
-        """Names this fit: a checkpoint of another one must not be taken up."""
-        arrays = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
-        arrays["seed and shape"] = np.array([seed, *matrix.shape])
-        return fingerprint(self._plain_params(), arrays, None)
+    def _n_epochs(self, n_documents: int) -> int:
+        if self.epochs is not None:
+            return self.epochs
+        return enough_epochs(n_documents, self.batch_size, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
 
     def _take_weights(self, network: Unrolled) -> None:
         learned = network.encoder.state_dict()
         self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
 
-    def _arrays(self) -> Arrays:
-        return self.weights_
-
-    def _set_arrays(self, arrays: Arrays) -> None:
+    def _shapes(self) -> Shapes:
         sizes = [self.n_features_in_, *self.hidden_units, self.n_bits]
-        for number, (n_inputs, n_outputs) in enumerate(pairwise(sizes)):
-            shapes = {f"{number}.weight": (n_inputs, n_outputs), f"{number}.bias": (n_outputs,)}
-            for name, shape in shapes.items():
-                if name not in arrays or arrays[name].shape != shape:
-                    came = arrays[name].shape if name in arrays else "nothing"
-                    raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
-        self.weights_ = arrays
+        weights = {f"{layer}.weight": shape for layer, shape in enumerate(pairwise(sizes))}
+        return {**weights, **{f"{layer}.bias": (n,) for layer, n in enumerate(sizes[1:])}}
 
     def _collapse_advice(self) -> str:
         return (
@@ -372,18 +231,16 @@ class StackedRBM(Hasher):
         )
 
     def _check_params(self) -> None:
-        require_torch()  # said before the corpus is read
+        super()._check_params()
         if not isinstance(self.hidden_units, tuple | list):
             raise ValueError(
                 f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"
             )
         for size in self.hidden_units:
             check_integer("hidden_units", size, 1, "a sequence of positive integers")
-        check_integer("batch_size", self.batch_size, 1, "a positive integer")
-        for name in ("pretraining_epochs", "epochs"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1, "a positive integer or None")
+        if self.pretraining_epochs is not None:
+            expected = "a positive integer or None"
+            check_integer("pretraining_epochs", self.pretraining_epochs, 1, expected)
         check_number("code_noise", self.code_noise, at_least=0)
         check_number("threshold", self.threshold, above=0, below=1)
         check_number("pretraining_rate", self.pretraining_rate, above=0)
-        check_number("learning_rate", self.learning_rate, above=0)

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import head
+from boltzhash.hashers.shared.weights import check_shapes
 from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.distributions import Gaussian
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Tensor
 
 
 class VDSH(DeepHasher):
@@ -57,13 +56,11 @@ class VDSH(DeepHasher):
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
         """ELBO with one sample of z and the KL in closed form."""
-        from torch.nn.functional import softplus
-
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import Gaussian
 
         outputs = model.encoder(batch.inputs, batch.generator)
-        posterior = Gaussian(outputs["location"], softplus(outputs["deviation"]) + 1e-6)
+        posterior = Gaussian.from_outputs(outputs["location"], outputs["deviation"])
         reconstruction = self._log_likelihood(model, posterior.sample(batch.generator), batch)
         kl = self._divergence(model, posterior, outputs)
         loss = -(reconstruction - self._beta(batch) * kl).mean()
@@ -92,7 +89,5 @@ class VDSH(DeepHasher):
 
     def _set_arrays(self, arrays: Arrays) -> None:
         super()._set_arrays(arrays)
-        if "medians" in arrays and arrays["medians"].shape != (self.n_bits,):
-            raise ModelError(
-                f"medians should have shape {(self.n_bits,)}, got {arrays['medians'].shape}"
-            )
+        if "medians" in arrays:  # not yet while it trains
+            check_shapes(arrays, {"medians": (self.n_bits,)})

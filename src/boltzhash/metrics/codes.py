@@ -35,7 +35,8 @@ class CodeStatistics(NamedTuple):
 
 
 def code_statistics(codes: Codes) -> CodeStatistics:
-    """
+    """Statistics of packed codes, uint8 (n, n_bits / 8).
+
     >>> codes = np.array([[0], [0], [3], [3]], dtype=np.uint8)
     >>> code_statistics(codes)
     CodeStatistics(balance=0.25, correlation=1.0, distinct=2, entropy=1.0, bit_entropy=2.0)
@@ -58,6 +59,8 @@ def code_statistics(codes: Codes) -> CodeStatistics:
 
 def bit_correlations(bits: Bits) -> NDArray[np.float64]:
     """The correlation of every two bits over the documents; NaN where one never changes.
+
+    Of bits, bool (n, n_bits); float64 (n_bits, n_bits).
 
     >>> bits = np.array([[True, False, True], [False, True, True]])
     >>> bit_correlations(bits)

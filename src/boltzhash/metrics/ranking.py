@@ -34,9 +34,25 @@ def precision(
 ) -> Values:
     """The share of relevant documents among the k nearest of each query.
 
-    With ``ties="expected"`` documents at the distance of the k-th share its remaining places evenly,
-    so nothing depends on the order of the collection; with ``"insertion"`` the first come first.
+    Parameters
+    ----------
+    queries : uint8 array (n_queries, n_bits / 8)
+        Packed codes of the queries.
+    codes : uint8 array (n, n_bits / 8)
+        Packed codes of the documents.
+    query_labels : bool array (n_queries, n_labels)
+    labels : bool array (n, n_labels)
+    k : int, default=100
+    ties : {"expected", "insertion"}, default="expected"
+        With "expected" documents at the distance of the k-th share its remaining places evenly, so
+        nothing depends on the order of the collection; with "insertion" the first come first.
 
+    Returns
+    -------
+    float64 array (n_queries,)
+
+    Examples
+    --------
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
     >>> precision(codes[:1], codes, labels[:1], labels, k=2)
@@ -58,6 +74,8 @@ def expected_precision(
 ) -> Values:
     """:func:`precision` in expectation over random tie order: the protocol of all our figures.
 
+    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
+
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
     >>> expected_precision(codes[:1], codes, labels[:1], labels, k=2)
@@ -76,6 +94,8 @@ def recall(
     ties: str = "expected",
 ) -> Values:
     """The share of a query's relevant documents that are among its k nearest.
+
+    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
 
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
@@ -99,6 +119,7 @@ def average_precision(
 
     Relevant documents beyond the k-th place (None: no limit) count as never found: the sum is
     divided by the number of relevant documents in the whole database, as trec_eval does.
+    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
 
     >>> codes = np.array([[0], [1], [3]], dtype=np.uint8)
     >>> labels = np.array([[True], [False], [True]])
@@ -124,6 +145,7 @@ def ndcg(
     """Discounted cumulative gain of the k nearest over that of the best possible order.
 
     The gain is 1 for a relevant document, the discount of place i is 1 / log2(i + 1).
+    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
 
     >>> codes = np.array([[1], [0]], dtype=np.uint8)
     >>> labels = np.array([[True], [False]])
@@ -138,6 +160,8 @@ def precision_within(
     queries: Codes, codes: Codes, query_labels: Labels, labels: Labels, radius: int = 2
 ) -> Values:
     """The share of relevant documents within a Hamming distance; 0 where there is no document.
+
+    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
 
     >>> codes = np.array([[0], [1], [255]], dtype=np.uint8)
     >>> labels = np.array([[True], [False], [True]])

@@ -18,12 +18,14 @@ from boltzhash.errors import needs_extra
 from boltzhash.metrics import ranking, tables
 from boltzhash.metrics.codes import CodeStatistics, code_statistics
 from boltzhash.metrics.significance import holm, paired_permutation
+from boltzhash.metrics.tables import Cell, Table
 from boltzhash.metrics.ties import TIES, Groups, Labels, by_distance, group, pairs
 
 Values = NDArray[np.float64]
 
 MEASURES = ("precision@100", "recall@100", "map", "ndcg@100", "within@2")
-LETTERS = string.ascii_letters
+SHOWN_STATISTICS = ("balance", "correlation", "distinct", "entropy")
+LETTERS = string.ascii_letters  # one names each method in a table
 
 
 class _Measure(NamedTuple):
@@ -219,15 +221,15 @@ class Report:
         return p_values
 
     def __str__(self) -> str:
-        return tables.text(self)
+        return tables.text(self._table())
 
     def to_markdown(self) -> str:
         """A Markdown table; superscripts name the methods that a value is significantly better than."""
-        return tables.markdown(self)
+        return tables.markdown(self._table())
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the booktabs package."""
-        return tables.latex(self)
+        return tables.latex(self._table())
 
     def to_frame(self) -> Any:
         """A pandas data frame: a row a method, a column a measure or statistic of the codes."""
@@ -243,6 +245,45 @@ class Report:
             for method in self.methods
         }
         return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+    def _table(self) -> Table:
+        """Letter, method, measures and statistics of the codes, a row a method."""
+        statistics = SHOWN_STATISTICS if self.codes else ()
+        rows = []
+        for letter, method in zip(LETTERS, self.methods, strict=False):
+            cells = [Cell(letter if len(self.methods) > 1 else ""), Cell(method)]
+            cells += [self._measured(method, measure) for measure in self.measures]
+            for name in statistics:
+                value = getattr(self.codes.get(method), name, None)
+                cells.append(Cell("" if value is None else _number(value)))
+            rows.append(cells)
+        header = ["", "method", *self.measures, *statistics]
+        return Table(self.title, header, rows, self._note() if len(self.methods) > 1 else "")
+
+    def _measured(self, method: str, measure: str) -> Cell:
+        value = self.mean(method, measure)
+        best = max(self.mean(other, measure) for other in self.methods)
+        worse = self.better(method, measure)
+        marks = "".join(
+            letter for letter, other in zip(LETTERS, self.methods, strict=False) if other in worse
+        )
+        return Cell(_number(value), best=len(self.methods) > 1 and value == best, marks=marks)
+
+    def _note(self) -> str:
+        """What the marks mean and how they were found."""
+        n_pairs = len(self.methods) * (len(self.methods) - 1) // 2
+        found = any(self.better(m, measure) for m in self.methods for measure in self.measures)
+        how = (
+            f"paired permutation test over {self.n_queries} queries, {self.resamples} resamples, "
+            f"Holm's correction for {n_pairs} {'pair' if n_pairs == 1 else 'pairs'}, "
+            f"alpha {self.alpha:g}"
+        )
+        what = "letters: significantly better than that method" if found else ""
+        return f"{what or 'no difference is significant'} ({how})"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 
 def _check_values(per_query: Mapping[str, Mapping[str, Values]]) -> None:

@@ -33,14 +33,18 @@ class Groups(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """All pairs of some queries with all documents."""
+    """All pairs of some queries with all documents: arrays of shape (n_queries, n)."""
 
     distances: NDArray[np.uint16]
     relevant: NDArray[np.bool_]
 
 
 def pairs(queries: Codes, codes: Codes, query_labels: Labels, labels: Labels) -> Iterator[Pairs]:
-    """Distances and relevance, a few queries at a time, so that memory stays bounded."""
+    """Distances and relevance, a few queries at a time, so that memory stays bounded.
+
+    Packed codes (n_queries, n_bits / 8) and (n, n_bits / 8), labels (n_queries, n_labels) and
+    (n, n_labels).
+    """
     _check(queries, codes, query_labels, labels)
     query_words, words = _words(queries), np.ascontiguousarray(_words(codes).T)
     wanted, offered = query_labels.astype(np.float32), labels.astype(np.float32).T

@@ -1,7 +1,7 @@
 """Approximate search: codes sorted into lists, of which a query looks only at the nearest.
 
-The lists are faiss's ``IndexBinaryIVF``. How many of them must be looked at for which recall is measured
-when the index is built and kept with it, so that a search asks for a recall and not for a setting.
+The lists are faiss's ``IndexBinaryIVF``. How many of them must be looked at to reach which recall is
+measured when the index is built and kept with it, so a search asks for a recall, not for a setting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from boltzhash.codes import Codes, check_codes
 from boltzhash.errors import ModelError
 from boltzhash.search.exact import ExactIndex, check_queries, object_array, read_only
 from boltzhash.search.hits import Distances, Hits, Rows
-from boltzhash.search.lists import centres_of, fill_lists, n_lists_for
+from boltzhash.search.lists import centres_of, fill_lists, import_faiss, n_lists_for
 from boltzhash.storage.folders import CONFIG, atomic_folder, read_config, sha256
 
 FORMAT = "boltzhash approximate index"
@@ -27,11 +27,11 @@ FORMAT_VERSION = 1
 LISTS = "lists.faiss"
 IDS = "ids.jsonl"
 N_QUERIES = 1000  # to measure recall with
-ENOUGH = 0.999  # no step is measured above that; the last looks at everything
+ENOUGH = 0.999  # no step beyond this is measured; the last looks at everything
 
 
 class Step(NamedTuple):
-    """How much was found, on average, when so many lists were looked at."""
+    """How much was found, on average, when that many lists were looked at."""
 
     probes: int
     recall: float
@@ -40,10 +40,10 @@ class Step(NamedTuple):
 class ApproximateIndex:
     """Search codes by Hamming distance, faster than exactly and with a recall that was measured.
 
-    For collections where looking at every code is too slow: millions of codes of 64 bits or more. What
+    For collections too large to look at every code: millions of codes of 64 bits or more. What
     is found comes in the order (distance, insertion), its distances are exact, and fewer hits are the
     beginning of more; what is missed lies in lists that were not looked at. ``recall=1`` looks at all
-    and finds the distances that :class:`ExactIndex` finds. Where more codes tie at the distance of the
+    and finds the distances that :class:`ExactIndex` finds. If more codes tie at the distance of the
     last of the ``k`` hits the index was built for, any of them may be among the hits.
 
     Parameters
@@ -51,13 +51,13 @@ class ApproximateIndex:
     codes : uint8 array (n, n_bits / 8)
         Packed codes. The index keeps a copy of them, and 8 bytes more for each.
     ids : sequence of str or int, optional
-        One a code; row numbers where not given.
+        One per code; row numbers if not given.
     k : int
         The most hits a search may ask for; recall is measured for it and for 1, 10, 100 … below it.
     queries : uint8 array (n_queries, n_bits / 8), optional
-        Codes like those that will be searched for. Where not given, recall is measured with a sample of
-        the codes that training does not see, each of which is not counted among its own hits: queries
-        less like the documents than they are like each other may find less.
+        Codes like those that will be searched for. If not given, recall is measured with a sample of
+        the codes that training does not see, none of which counts among its own hits; queries that
+        resemble the documents less than the documents resemble each other may find less.
     random_state : int
         Seed of the sample and of the lists.
 
@@ -65,7 +65,7 @@ class ApproximateIndex:
     ----------
     recalls : list of Step
         What was measured, from few lists to all. A step's recall is the lowest of those at 1, 10,
-        100 … k: the share of the hits no farther than the true k-th, so that it does not depend on
+        100 … k: the share of the hits no farther than the true k-th, so it does not depend on
         which of the codes at one distance are counted.
 
     Examples
@@ -111,9 +111,9 @@ class ApproximateIndex:
         return int(self._lists.ntotal)
 
     def search(self, queries: Codes, k: int = 10, *, recall: float = 0.95) -> Hits:
-        """The k nearest codes of each query among the lists that give this recall.
+        """The k nearest codes of each query among as many lists as give this recall.
 
-        Always min(k, n) hits a query: where the lists hold fewer, more are looked at.
+        Always min(k, n) hits per query: if the lists hold fewer, more lists are looked at.
         """
         rows, distances = self.search_rows(queries, k, recall=recall)
         return Hits(rows if self._ids is None else self._ids[rows], distances)
@@ -145,7 +145,7 @@ class ApproximateIndex:
 
     def _nearest(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:
         """The k nearest in the probed lists; k is always the index's own, so that ties at the cut are
-        settled alike however many hits a search asks for."""
+        settled the same way however many hits a search asks for."""
         rows, distances = self._look(queries, k, probes)
         order = np.lexsort((rows, distances), axis=1)
         rows = np.take_along_axis(rows, order, axis=1)
@@ -156,9 +156,8 @@ class ApproximateIndex:
         return rows, distances
 
     def _look(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:
-        """faiss's answer: row -1, infinitely far, where the lists hold fewer than k."""
-        import faiss
-
+        """faiss's answer: row -1, infinitely far, if the lists hold fewer than k."""
+        faiss = import_faiss()
         settings: Any = faiss.IVFSearchParameters()
         settings.nprobe = min(probes, self._lists.nlist)
         at, found = self._lists.search(queries, k, params=settings)
@@ -166,7 +165,7 @@ class ApproximateIndex:
         return found, at
 
     def _measure(self, codes: Codes, queries: Codes, own: bool) -> list[Step]:
-        """Recall against exact search for more and more lists; ``own``: queries are codes themselves."""
+        """Recall against exact search for more and more lists; ``own``: queries are among the codes."""
         everything = Step(int(self._lists.nlist), 1.0)
         k = min(self.k, len(codes) - own)
         if len(queries) == 0 or k < 1:
@@ -183,8 +182,7 @@ class ApproximateIndex:
 
     def save(self, folder: str | Path) -> None:
         """Write the index as a folder; one already there is replaced whole or not at all."""
-        import faiss
-
+        faiss = import_faiss()
         with atomic_folder(Path(folder), FORMAT) as fresh:
             faiss.write_index_binary(self._lists, str(fresh / LISTS))
             ids = self._ids.tolist() if self._ids is not None else None
@@ -208,7 +206,7 @@ class ApproximateIndex:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read an index that :meth:`save` wrote; refused where a file is not the one that was saved."""
+        """Read an index that :meth:`save` wrote; refused if a file is not the one that was saved."""
         folder = Path(folder)
         config = read_config(folder, FORMAT, FORMAT_VERSION)
         try:
@@ -230,8 +228,7 @@ class ApproximateIndex:
 
     @classmethod
     def _from_files(cls, folder: Path, measured: dict[str, Any], shape: tuple[int, int]) -> Self:
-        import faiss
-
+        faiss = import_faiss()
         index = cls.__new__(cls)
         try:
             index._lists = faiss.read_index_binary(str(folder / LISTS))

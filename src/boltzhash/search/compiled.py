@@ -1,7 +1,7 @@
 """The compiled kernel: which of its paths runs, and its calls with NumPy arrays.
 
 ``BOLTZHASH_KERNEL`` chooses a path (avx512, avx2, neon or plain), or ``none`` for a search without the
-kernel; left unset, the fastest that the machine has is taken. All give the same answers.
+kernel; if unset, the fastest that the machine can run is taken. All give the same answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from boltzhash.codes import Codes
 
 NONE = "none"
-QUERIES_A_CALL = 1024  # Ctrl-C is heard between calls
+QUERIES_A_CALL = 1024  # Ctrl-C takes effect between calls
 
 
 def _load() -> Any:
@@ -55,7 +55,7 @@ def top_k(
     allowed: NDArray[np.bool_] | None,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows and distances of the k nearest; at least k codes must be there and allowed."""
+    """Rows and distances of the k nearest; at least k codes must exist and be allowed."""
     rows = np.empty((len(queries), k), dtype=np.int64)
     distances = np.empty((len(queries), k), dtype=np.int32)
     n_bytes = codes.shape[1]
@@ -75,7 +75,7 @@ def within(
     allowed: NDArray[np.bool_] | None,
     threads: int,
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Rows and distances of all codes that differ in at most ``radius`` bits, a pair a query."""
+    """Rows and distances of all codes that differ in at most ``radius`` bits, one pair per query."""
     n_bytes = codes.shape[1]
     return [
         (np.frombuffer(rows, dtype=np.int64), np.frombuffer(distances, dtype=np.int32))

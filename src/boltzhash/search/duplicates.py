@@ -2,7 +2,7 @@
 
 Two codes of m chunks that differ in at most r bits differ in at most ⌊r/m⌋ bits of at least one chunk
 (pigeonhole; Norouzi, Punjani and Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR
-2012). So only codes that are so alike in a chunk are compared in full.
+2012). So only codes that are that close in some chunk are compared in full.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def duplicate_groups(codes: Codes, radius: int) -> list[Rows]:
 
 
 def _linked(codes: Codes, radius: int) -> NDArray[np.int64]:
-    """A label a code, the same for codes that are linked."""
+    """One label per code, the same for codes that are linked."""
     labels = np.arange(len(codes))
     for ones, others in _candidates(codes, radius):
         open_pairs = labels[ones] != labels[others]
@@ -81,12 +81,12 @@ def _candidates(codes: Codes, radius: int) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _cheapest_plan(n: int, n_bits: int, radius: int) -> _Plan | None:
-    """The cut with the fewest look-ups and expected comparisons; None where all pairs are cheaper."""
+    """The cut with the fewest look-ups and expected comparisons; None if all pairs are cheaper."""
     best, lowest = None, n * (n - 1) / 2
     for n_chunks in range(-(-n_bits // _MAX_CHUNK_BITS), min(radius + 1, n_bits) + 1):
         width, flips = n_bits // n_chunks, radius // n_chunks
         neighbours = sum(comb(width, i) for i in range(min(flips, width) + 1))
-        # a look-up is a binary search; codes are not uniform, so count buckets as fuller than even
+        # a look-up is a binary search; codes are not uniform, so count buckets as fuller than average
         cost = n_chunks * neighbours * n * (4 + 4 * n / 2**width)
         if cost < lowest:
             best, lowest = _Plan(n_chunks, flips), cost

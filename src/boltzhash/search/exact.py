@@ -18,16 +18,17 @@ from boltzhash.threads import available_cpus
 class ExactIndex:
     """Search codes by Hamming distance; equal distances come in the order of insertion.
 
-    Any number of threads may search one index at a time. The compiled kernel is used where it was
-    built (:func:`boltzhash.search.kernel_name` says which path), faiss and NumPy otherwise.
+    Any number of threads may search one index at a time. The compiled kernel is used if it was
+    built (:func:`boltzhash.search.kernel_name` says which path), NumPy otherwise, and faiss if it
+    is installed.
 
     Parameters
     ----------
     codes : uint8 array (n, n_bits / 8)
-        Packed codes, as ``transform`` gives them. Read-only and memory-mapped arrays are used where
-        they are and must not change; an array that can still be written to is copied.
+        Packed codes, as ``transform`` gives them. Read-only and memory-mapped arrays are used in
+        place and must not change; an array that can still be written to is copied.
     ids : sequence of str or int, optional
-        One a code; row numbers where not given.
+        One per code; row numbers if not given.
 
     Examples
     --------
@@ -51,7 +52,8 @@ class ExactIndex:
         self._ids = object_array(ids) if ids is not None else None
         self._codes = _kept(codes)
         self._path = compiled.kernel_name()
-        self._faiss = uncompiled.flat_index(self._codes) if self._path == compiled.NONE else None
+        self._is_compiled = self._path != compiled.NONE
+        self._faiss = None if self._is_compiled else uncompiled.flat_index(self._codes)
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -64,16 +66,16 @@ class ExactIndex:
         allowed: NDArray[np.bool_] | None = None,
         threads: int | None = None,
     ) -> Hits:
-        """The k nearest codes of each query; fewer where fewer are there or allowed, never padding.
+        """The k nearest codes of each query; fewer if fewer exist or are allowed, never padding.
 
         Parameters
         ----------
         queries : uint8 array (n_queries, n_bits / 8)
         k : int
         allowed : bool array (n,), optional
-            True for the rows that may be found. It is read, not copied; the codes stay where they are.
+            True for the rows that may be found. It is read, not copied; nor are the codes.
         threads : int, optional
-            All cores of the process where not given. Without the kernel, faiss decides.
+            All cores of the process if not given. Without the kernel, faiss and NumPy decide.
         """
         rows, distances = self.search_rows(queries, k, allowed=allowed, threads=threads)
         return Hits(self._ids_of(rows), distances)
@@ -86,7 +88,7 @@ class ExactIndex:
         allowed: NDArray[np.bool_] | None = None,
         threads: int | None = None,
     ) -> list[Hits]:
-        """All codes that differ from a query in at most ``radius`` bits: a :class:`Hits` a query.
+        """All codes that differ from a query in at most ``radius`` bits: one :class:`Hits` per query.
 
         The other arguments are those of :meth:`search`.
         """
@@ -109,9 +111,9 @@ class ExactIndex:
         if k == 0 or len(queries) == 0:
             shape = (len(queries), k)
             return np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int32)
-        if self._faiss is None:
+        if self._is_compiled:
             return compiled.top_k(self._path, self._codes, queries, k, allowed, threads)
-        if allowed is None:
+        if allowed is None and self._faiss is not None:
             return uncompiled.top_k(self._faiss, queries, k)
         return uncompiled.allowed_top_k(self._codes, queries, k, allowed)
 
@@ -127,7 +129,7 @@ class ExactIndex:
         queries, allowed, threads = self._checked(queries, allowed, threads)
         check_integer("radius", radius, 0, "an integer of 0 or more")
         radius = min(int(radius), self.n_bits)
-        if self._faiss is None:
+        if self._is_compiled:
             return compiled.within(self._path, self._codes, queries, radius, allowed, threads)
         return uncompiled.within(self._codes, queries, radius, allowed)
 
@@ -164,7 +166,7 @@ def read_only(codes: Codes) -> Codes:
 
 
 def _kept(codes: Codes) -> Codes:
-    """The codes themselves where nobody is meant to write to them, a copy otherwise."""
+    """The codes themselves if nobody is meant to write to them, a copy otherwise."""
     if codes.flags.c_contiguous and (isinstance(codes, np.memmap) or not codes.flags.writeable):
         return codes
     return np.array(codes, order="C")
@@ -175,7 +177,7 @@ def _check_allowed(allowed: object, n: int) -> None:
         came = (
             f"{allowed.dtype} {allowed.shape}" if isinstance(allowed, np.ndarray) else type(allowed)
         )
-        raise TypeError(f"allowed must be a bool array ({n},), one a code, got {came}")
+        raise TypeError(f"allowed must be a bool array ({n},), one per code, got {came}")
 
 
 def object_array(ids: Sequence[str | int]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""From query texts to hits, in codes and ids that lie apart from the corpus they come from."""
+"""From query texts to hits, in codes and ids kept apart from the corpus they come from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from boltzhash.search.order import by_words
 
 
 class Finder:
-    """Answers text queries from codes, their ids and, when asked to, the corpus they come from.
+    """Answers text queries from codes, their ids and, if given, the corpus they come from.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Finder:
         """The k best documents of each query.
 
         A model that was fitted with features needs ``features`` of the queries, one row per query;
-        their texts are then only shown, and compared in reranking.
+        their texts are then only shown, and compared when reranking.
         ``corpus`` gives the encoded documents in their order; it is read once for all queries, and
         only the texts of candidates are kept. With ``rerank_from`` that many nearest codes are
         reordered by tf-idf cosine before the cut at k.

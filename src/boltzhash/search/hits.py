@@ -1,4 +1,4 @@
-"""What a search finds: hits as arrays where they are many, and one by one in an answer."""
+"""What a search finds: hits as arrays when there are many, and one by one in an answer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Distances = NDArray[np.int32]
 class Hits(NamedTuple):
     """Documents found, nearest first, equal distances in the order of insertion; never padding.
 
-    ``search`` gives one for all queries, its arrays of shape (n_queries, k) with fewer columns if fewer
-    documents are there or allowed. ``within`` gives a list of them, one per query, its arrays of one
-    dimension and as long as there are hits.
+    ``search`` gives one for all queries, with arrays of shape (n_queries, k), or fewer columns if fewer
+    documents exist or are allowed. ``within`` gives a list of them, one per query, with arrays of shape
+    (n_hits,).
     """
 
     ids: NDArray[Any]
@@ -38,7 +38,7 @@ class Hit(NamedTuple):
     distance : int
         In how many bits its code differs from the query's.
     document : Document or None
-        With ``id``, ``text`` and ``metadata``; None if only codes and ids are at hand.
+        With ``id``, ``text`` and ``metadata``; None if only codes and ids are available.
     known : bool
         False if the model knows no word of the document: then its code means nothing.
     code : bytes
@@ -53,16 +53,16 @@ class Hit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the document, empty if it is not at hand."""
+        """The text of the document, empty if it is not available."""
         return self.document.text if self.document is not None else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one query found, best first: as many hits as there are, never padding.
+    """What one query found, best first; never padding.
 
-    In order of (distance, insertion), except after reranking, when the words decide. What a collection
-    answers is true of one committed generation as a whole.
+    In order of (distance, insertion), except after reranking, when the words decide. A collection's
+    answer is true of one committed generation as a whole.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Answer:
 
     @property
     def documents(self) -> list[Document]:
-        """The documents of the hits, as far as they are at hand."""
+        """The documents of the hits, as far as they are available."""
         return [hit.document for hit in self.hits if hit.document is not None]
 
     def __str__(self) -> str:

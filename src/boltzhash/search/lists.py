@@ -8,11 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.errors import needs_extra
 from boltzhash.search.exact import ExactIndex, read_only
 
 CODES_A_CENTRE = 32  # that training sees
 ROUNDS = 8
 ROWS_AT_A_TIME = 1 << 20
+
+
+def import_faiss() -> Any:
+    """faiss, or an error that says what to install."""
+    try:
+        import faiss
+    except ImportError:
+        raise needs_extra("ApproximateIndex", "faiss", "approximate") from None
+    return faiss
 
 
 def n_lists_for(n: int) -> int:
@@ -43,7 +53,7 @@ def centres_of(
 
 
 def nearest_centre(codes: Codes, centres: Codes) -> NDArray[np.int64]:
-    """The number of the nearest centre of each code, the first of those at one distance."""
+    """The number of the centre nearest to each code, the first of those at one distance."""
     rows, _ = ExactIndex(read_only(centres)).search_rows(codes, 1)
     return rows[:, 0]
 
@@ -63,12 +73,11 @@ def fill_lists(codes: Codes, centres: Codes) -> Any:
 
     ``use_heap`` stays on: without it faiss 1.15.1 answers with nothing.
     """
-    import faiss
-
+    faiss = import_faiss()
     quantizer: Any = faiss.IndexBinaryFlat(8 * codes.shape[1])
     quantizer.add(centres)
     lists: Any = faiss.IndexBinaryIVF(quantizer, 8 * codes.shape[1], len(centres))
-    quantizer.this.disown()  # the lists own it from here on, also when they are saved
+    quantizer.this.disown()  # the lists own it from here on, even when they are saved
     lists.own_fields = True
     lists.is_trained = True
     for start in range(0, len(codes), ROWS_AT_A_TIME):

@@ -1,7 +1,7 @@
 """The order of hits: by distance, and by words.
 
-Codes find the topic, words settle the order. Every search puts its hits in order here, so that a
-folder of codes and a collection of the same documents answer alike, whichever engine keeps them.
+Codes find the topic, words settle the order. Every search puts its hits in order here, so a folder
+of codes and a collection of the same documents give the same answer, whichever engine keeps them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def by_words(
     tfidf: Callable[[list[str]], sparse.csr_matrix],
     n_candidates: int,
 ) -> list[Hit]:
-    """The first ``n_candidates`` in the order of their words, those behind them as they were.
+    """The first ``n_candidates`` in the order of their words, the rest as they were.
 
     ``query`` is the tf-idf of the query, one row; ``tfidf`` gives that of texts.
     """
@@ -56,7 +56,7 @@ def rerank(query: sparse.csr_matrix, candidates: sparse.csr_matrix) -> NDArray[n
     ----------
     query : csr_matrix (1, n_words)
     candidates : csr_matrix (n_candidates, n_words)
-        Rows must have length 1, as :meth:`Hasher.tfidf` gives them, so that the product is the cosine.
+        Rows must have length 1, as :meth:`Hasher.tfidf` gives them, so the product is the cosine.
 
     >>> query = sparse.csr_matrix([[1.0, 0.0]])
     >>> rerank(query, sparse.csr_matrix([[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]]))

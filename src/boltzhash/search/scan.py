@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 
 
 def top_k(codes: Codes, query: Codes, k: int, allowed: Mask | None) -> tuple[Rows, Distances]:
-    """The k nearest allowed rows in order of (distance, row), fewer where there are fewer.
+    """The k nearest allowed rows in order of (distance, row), fewer if there are fewer.
 
     >>> codes = np.array([[0b1111], [0b0011], [0b0111], [0b0001]], dtype=np.uint8)
     >>> rows, distances = top_k(codes, np.array([0b0011], dtype=np.uint8), 3, None)
@@ -50,5 +50,5 @@ def within(codes: Codes, query: Codes, radius: int, allowed: Mask | None) -> tup
 
 
 def _buffers(codes: Codes, query: Codes) -> tuple[Codes, Codes]:
-    """As the kernel reads them; nothing is copied that already lies in order."""
+    """As the kernel reads them; nothing is copied that is already contiguous."""
     return np.ascontiguousarray(codes), np.ascontiguousarray(query[None])

@@ -7,8 +7,8 @@ from collections.abc import Set
 
 from boltzhash.text.tokens import tokenize
 
-# Sentences end at a full stop, but not that of "i.e." or "e.g.", or an empty line; a heading with its
-# underline is none.
+# Sentences end at an empty line or a full stop, but not that of "i.e." or "e.g."; a heading with its
+# underline is not a sentence.
 _BREAKS = re.compile(
     r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)"
     r"|(?<=[.!?])(?<!\bi\.e\.)(?<!\be\.g\.)\s+|(?<=[。！？])|\n\s*\n"
@@ -17,7 +17,7 @@ _LEAD = 20
 
 
 def snippet(text: str, query: str, width: int = 80) -> str:
-    r"""The sentence with most of the query's words, the first of equals, cut to ``width``.
+    r"""The sentence with the most words of the query, the first of equals, cut to ``width``.
 
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
@@ -26,7 +26,7 @@ def snippet(text: str, query: str, width: int = 80) -> str:
 
 
 def best_line(text: str, sought: Set[str], width: int) -> str:
-    """:func:`snippet` for a query that has been cut into words already."""
+    """:func:`snippet` for a query that has already been cut into words."""
     lines = [" ".join(sentence.split()) for sentence in _BREAKS.split(text)]
     lines = [line for line in lines if line]
     if not lines:
@@ -36,7 +36,7 @@ def best_line(text: str, sought: Set[str], width: int) -> str:
 
 
 def without_title(text: str, title: str) -> str:
-    """A text without a first paragraph that only says the title again.
+    """A text without a first paragraph that only repeats the title.
 
     >>> without_title("str title\\n\\nReturn a version.", "str.title")
     'Return a version.'

@@ -1,4 +1,7 @@
-"""Searching without the compiled kernel: faiss for the nearest, NumPy for the rest. Same answers."""
+"""Searching without the compiled kernel: NumPy, and faiss for the nearest if it is installed.
+
+All give the same answers.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ ROWS_AT_A_TIME = 65_536
 
 
 def flat_index(codes: Codes) -> Any:
-    """faiss's exact index; it keeps a copy of the codes."""
-    import faiss
-
+    """faiss's exact index, which keeps a copy of the codes; None if faiss is not installed."""
+    try:
+        import faiss
+    except ImportError:
+        return None
     index = faiss.IndexBinaryFlat(8 * codes.shape[1])
     index.add(codes)
     return index
@@ -25,15 +30,15 @@ def flat_index(codes: Codes) -> Any:
 def top_k(index: Any, queries: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Rows and distances of the k nearest among the codes of a faiss index."""
     # faiss keeps the smaller row number among equal distances; a test compares it with NumPy's
-    # stable sort, so that an update that changes this is noticed.
+    # stable sort, so an update that changes this is noticed.
     distances, rows = index.search(queries, k)
     return rows, distances
 
 
 def allowed_top_k(
-    codes: Codes, queries: Codes, k: int, allowed: NDArray[np.bool_]
+    codes: Codes, queries: Codes, k: int, allowed: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows and distances of the k nearest of the allowed rows."""
+    """Rows and distances of the k nearest of the allowed rows; None allows all."""
     best = [_hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)) for _ in queries]
     for rows, block in _blocks(codes, allowed):
         for number, distances in enumerate(hamming(queries, block)):
@@ -46,7 +51,7 @@ def allowed_top_k(
 def within(
     codes: Codes, queries: Codes, radius: int, allowed: NDArray[np.bool_] | None
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Rows and distances of all codes that differ in at most ``radius`` bits, a pair a query."""
+    """Rows and distances of all codes that differ in at most ``radius`` bits, one pair per query."""
     found: list[list[NDArray[Any]]] = [
         [_hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))] for _ in queries
     ]
@@ -65,7 +70,7 @@ def within(
 def _blocks(
     codes: Codes, allowed: NDArray[np.bool_] | None
 ) -> Iterator[tuple[NDArray[np.int64], Codes]]:
-    """The allowed rows and their codes, some at a time: memory does not grow with the codes."""
+    """The allowed rows and their codes, a block at a time: memory does not grow with the codes."""
     for first in range(0, len(codes), ROWS_AT_A_TIME):
         block = codes[first : first + ROWS_AT_A_TIME]
         rows = np.arange(first, first + len(block), dtype=np.int64)

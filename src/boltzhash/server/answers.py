@@ -37,7 +37,7 @@ def search_text(
 def search_similar(
     collection: Collection, id_: Id, k: int, where: dict[str, Any] | None, rerank: bool
 ) -> dict[str, Any]:
-    """The nearest of a document, without itself."""
+    """The documents nearest to a document, without itself."""
     document, code, _ = stored_document(collection, id_)
     packed = np.frombuffer(code, np.uint8)
     found = collection.search(
@@ -88,7 +88,7 @@ def parse_code(code: str, n_bits: int) -> Codes:
     if len(code) != n_bits // 4:
         raise RefusedError(
             422,
-            f"code must have {n_bits // 4} hexadecimal digits, as the codes of this collection have "
+            f"code must have {n_bits // 4} hexadecimal digits, since the codes of this collection have "
             f"{n_bits} bits; got {len(code)}",
         )
     return np.frombuffer(bytes.fromhex(code), np.uint8)
@@ -113,7 +113,7 @@ def title_of(document: Document) -> str:
 
 
 def marked_snippet(text: str, sought: Set[str]) -> list[dict[str, Any]]:
-    """A line of a text in pieces, those with a word that is sought marked.
+    """A line of a text in pieces, with the words that are looked for marked.
 
     >>> marked_snippet("Open a zip archive.", {"zips", "zip"})
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
@@ -133,7 +133,7 @@ def marked_snippet(text: str, sought: Set[str]) -> list[dict[str, Any]]:
 
 
 def telling_words(hasher: Hasher, text: str) -> list[str]:
-    """The words of a text with most weight, heaviest first."""
+    """The words of a text with the most weight, heaviest first."""
     assert hasher.tfidf_ is not None  # or it would not be in a collection
     row = hasher.tfidf([text])
     heaviest = np.argsort(-row.data, kind="stable")[:_TELLING_WORDS]
@@ -143,7 +143,7 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
 def hits_as_json(
     collection: Collection, hits: Iterable[Hit], text: str = ""
 ) -> list[dict[str, Any]]:
-    """With the words of the text marked that the model knows: the others did not matter."""
+    """Marks the words of the text that the model knows: the others did not matter."""
     sought = known_words(collection.hasher, text) or set(tokenize(text))
     return [_hit_as_json(hit, sought) for hit in hits]
 

@@ -24,7 +24,7 @@ from boltzhash.version import __version__
 
 _DESCRIPTION = (
     "Search a collection of documents by the Hamming distance of short binary codes. Every answer "
-    "names the `generation` of the collection that it is true of. Errors are JSON: `error.message` "
+    "names the `generation` of the collection for which it is true. Errors are JSON: `error.message` "
     "says what to change."
 )
 

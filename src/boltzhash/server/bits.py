@@ -1,4 +1,4 @@
-"""What the bits of a collection's codes stand for, how often they are on, how they go together."""
+"""What the bits of a collection's codes stand for, how often they are on, how they correlate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CORRELATED = 8
 
 
 class Words(NamedTuple):
-    """For each bit the words of its two sides, and where they come from."""
+    """For each bit, the words of its two sides, and where they come from."""
 
     on: list[list[str]]
     off: list[list[str]]
@@ -74,7 +74,7 @@ class BitsView(NamedTuple):
 
 
 class KnownBits:
-    """Keeps what costs time: the words of a model's bits, and the last view of all bits."""
+    """Keeps what takes time to compute: the words of a model's bits, and the last view of all bits."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class KnownBits:
         self._view: BitsView | None = None
 
     def words(self, collection: Collection) -> Words:
-        """Of the model that the collection has; from its documents when they were first asked for."""
+        """The words of the model; if they come from documents, from those of the first request."""
         now = collection.standing()
         with self._lock:
             if self._words is None or self._words[0] != now.model:
@@ -91,7 +91,7 @@ class KnownBits:
             return self._words[1]
 
     def view(self, collection: Collection) -> BitsView:
-        """Counted over documents spread evenly over the collection."""
+        """Counted on documents spread evenly over the collection."""
         now = collection.standing()
         kept = self._view
         if kept is not None and (kept.generation, kept.model) == (now.generation, now.model):
@@ -120,7 +120,7 @@ def _sample(collection: Collection) -> tuple[list[str], Bits]:
 
 
 def correlations(bits: Bits) -> Matrix:
-    """Pearson's correlation of each pair of bits; 0 where one of them never changes.
+    """Pearson's correlation of each pair of bits; 0 if one of them never changes.
 
     >>> correlations(np.array([[1, 0, 1], [0, 1, 1]], dtype=bool)).tolist()
     [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -137,7 +137,7 @@ def correlations(bits: Bits) -> Matrix:
 def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
     """The mean of Σ = D + UUᵀ over documents, its diagonal 0; None without such a posterior.
 
-    Σ couples the bits of the Boltzmann posterior: two with a positive entry rather come on together.
+    Σ couples the bits of the Boltzmann posterior: two with a positive entry tend to be on together.
     """
     posterior_of = getattr(hasher, "posterior", None)
     if posterior_of is None or not texts:
@@ -152,7 +152,7 @@ def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
 
 
 def bit_words(hasher: Hasher, texts: list[str], bits: Bits) -> Words:
-    """From the decoder where there is one; else the words that tell the two sides apart."""
+    """From the decoder if there is one; else the words that tell the two sides apart."""
     explain = getattr(hasher, "explain", None)
     if explain is not None:
         explained = explain(N_WORDS)
@@ -167,7 +167,9 @@ def bit_words(hasher: Hasher, texts: list[str], bits: Bits) -> Words:
     signs = np.where(bits, 1.0, -1.0)
     counts = np.stack([np.maximum((signs > 0).sum(0), 1), np.maximum((signs < 0).sum(0), 1)])
     weights = np.where(signs > 0, 1 / counts[0], -1 / counts[1])
-    strengths = np.asarray((tfidf.T @ weights).T)  # mean tf-idf where it is on, minus where off
+    strengths = np.asarray(
+        (tfidf.T @ weights).T
+    )  # mean tf-idf where it is on, minus where it is off
     order = np.argsort(-strengths, axis=1, kind="stable")
 
     def listed(columns: NDArray[np.int64], strength: NDArray[np.float64]) -> list[str]:
@@ -225,7 +227,7 @@ def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> tu
 def documents_with_bit(
     collection: Collection, known_bits: KnownBits, number: int
 ) -> dict[str, Any]:
-    """Of the sampled documents with the bit on those of which it is surest, else the first."""
+    """Of the sampled documents with the bit on, those for which it is surest, else the first."""
     now = collection.standing()
     if number >= now.n_bits:
         raise RefusedError(404, f"bits are numbered from 0 to {now.n_bits - 1}, got {number}")
@@ -260,7 +262,7 @@ def documents_with_bit(
 
 
 def _spread(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many of the rows, evenly spread."""
+    """At most ``most`` of the rows, evenly spread."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]

@@ -12,7 +12,7 @@ from boltzhash.server.answers import stored_documents
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP
 
-_COMPARED = 5_000  # documents whose words are compared; groups behind them keep their order
+_COMPARED = 5_000  # documents whose words are compared; groups after them keep their order
 
 
 class _Found(NamedTuple):
@@ -28,7 +28,7 @@ class DuplicateGroups:
         self._last: _Found | None = None
 
     def page(self, collection: Collection, radius: int, offset: int, limit: int) -> dict[str, Any]:
-        """Groups whose documents share most words first: those are copies, others only a topic."""
+        """Groups whose documents share the most words come first: copies, not only one topic."""
         now = collection.standing()
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
@@ -57,7 +57,7 @@ class DuplicateGroups:
 
 
 def _most_alike_first(collection: Collection, groups: list[list[Id]]) -> list[list[Id]]:
-    """By the greatest tf-idf cosine of two in a group, of those of its documents that are shown."""
+    """By the greatest tf-idf cosine between two shown documents of a group."""
     shown = [group[:MAX_IN_GROUP] for group in groups]
     ends = np.cumsum([len(group) for group in shown])
     n_compared = int(np.searchsorted(ends, _COMPARED, side="right"))

@@ -2,9 +2,9 @@
 
 Hosts and origins, the size of bodies and the time they take, headers for security, and counts.
 
-Why ours, and not Starlette's CORSMiddleware: that does not refuse requests of other sites, it only keeps
-browsers from reading the answers, so most of this would stay. Around the guard it answers before the
-host is checked, in plain text; inside it, a page that may ask could not read why it was refused.
+Why not Starlette's CORSMiddleware: it does not refuse requests from other sites, it only keeps browsers
+from reading the answers, so most of this would stay. Around the guard it would answer before the host is
+checked, in plain text; inside it, a page that may ask could not read why it was refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _RefusedError(Exception):
 
 
 class _GoneError(Exception):
-    """The client hung up before it had sent all: half a request is none."""
+    """The client hung up before it had sent everything: half a request is not a request."""
 
 
 class Guard:
@@ -80,7 +80,7 @@ class Guard:
         except _GoneError:
             pass
         except Exception:
-            outgoing.status = 500  # someone further out answers so
+            outgoing.status = 500  # something further out answers that way
             raise
         finally:
             # By the pattern of the route: paths that clients make up must not become labels.
@@ -131,7 +131,7 @@ class Guard:
         return {"access-control-allow-origin": origin, "vary": "Origin"}
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        """All of it, within limits of size and time."""
+        """The whole body, within limits of size and time."""
         limit = MAX_WRITE_BODY if is_key(self._settings, headers) else MAX_BODY
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
@@ -172,7 +172,7 @@ def is_key(settings: Settings, headers: Headers) -> bool:
 def _is_embedded_elsewhere(headers: Headers) -> bool:
     """Whether a page of another site loads this as a picture, a script or a frame.
 
-    Browsers send no Origin with those, but say so otherwise. Following a link to us is fine.
+    Browsers send no Origin with those, but say so in another header. Following a link to us is fine.
     """
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return False
@@ -205,7 +205,7 @@ def _bad_length() -> Response:
 
 
 async def _read_body(receive: Receive, limit: int) -> tuple[bytes, bool]:
-    """All of it, or as much as shows that it is larger than the limit; whether more is to come."""
+    """The body, or enough of it to show that it exceeds the limit; and whether more is to come."""
     body, is_more_coming = bytearray(), True
     while is_more_coming and len(body) <= limit:
         message = await receive()
@@ -217,9 +217,9 @@ async def _read_body(receive: Receive, limit: int) -> tuple[bytes, bool]:
 
 
 async def _drain(receive: Receive) -> None:
-    """Drop what still comes, for as long as any body may take.
+    """Drop what still arrives, for as long as any body may take.
 
-    Who is hung up on while sending sees a broken connection instead of the answer.
+    A client that is cut off while sending sees a broken connection instead of the answer.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(BODY_SECONDS):

@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 class Lane:
     """Runs work in a few threads; what would wait for longer than ``seconds`` is refused.
 
-    With ``cut_off`` a request is also answered when its work takes longer than that. Without, work
-    that has begun is waited for: of a write the client must learn how it ended.
+    With ``cut_off`` a request is also refused when its work takes longer than that. Without it, work
+    that has begun is waited for: the client must learn how a write ended.
     """
 
     def __init__(
@@ -36,16 +36,16 @@ class Lane:
         self._waiting = 0
 
     async def run(self, work: Callable[[Collection], Result]) -> Result:
-        """What ``work`` gives of this lane's collection; errors come as refusals."""
+        """What ``work`` returns for this lane's collection; errors become refusals."""
         if self._waiting >= MAX_WAITING:
-            raise busy(f"{MAX_WAITING} requests are waiting already. Try again")
+            raise busy(f"{MAX_WAITING} requests are already waiting. Try again")
         deadline = time.monotonic() + self._seconds
         self._waiting += 1
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._executor, self._do, work, deadline)
         try:
             return await asyncio.wait_for(future, self._seconds if self._cut_off else None)
-        except TimeoutError as error:  # of wait_for: those of the work came as refusals
+        except TimeoutError as error:  # from wait_for: those of the work became refusals
             raise busy(
                 f"the answer took longer than {self._seconds:g} s. Try again, or ask for less"
             ) from error
@@ -82,7 +82,7 @@ class Lane:
 
 
 class ReadLane(Lane):
-    """What a piece of work asks of the collection is true of one generation."""
+    """Everything that a piece of work asks of the collection is true of one generation."""
 
     def _answer(self, collection: Collection, work: Callable[[Collection], Result]) -> Result:
         return collection.in_one_generation(lambda: work(collection))

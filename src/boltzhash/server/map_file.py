@@ -1,8 +1,8 @@
-"""The map of a collection: a point a document, near those with near codes.
+"""The map of a collection: one point per document, near those with similar codes.
 
 ``boltzhash map`` fits UMAP to the Hamming distances of at most 100,000 codes and keeps the points
 with the collection: places.npy, codes.npy and points.npy. Documents that are not
-among them, or whose code has changed since, are put among their nearest when the map is looked at.
+among them, or whose code has changed since, are placed among their nearest when the map is viewed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MAX_FITTED = 100_000
 MIN_FITTED = 10
 N_NEIGHBOURS = 25
 
-_NEAREST = 5  # of which a document that came later gets the mean place
-_SPREAD = 0.004  # of the map's width, so that such documents do not lie on one another
+_NEAREST = 5  # a document that came later is placed at their mean
+_SPREAD = 0.004  # of the map's width, so that such documents do not lie on top of each other
 
 _ARRAYS = ("places", "codes", "points")
 
@@ -64,16 +64,16 @@ def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> 
     neighbours, distances = _neighbours(codes, min(N_NEIGHBOURS, len(codes) - 1))
     model_of_points = umap.UMAP(
         n_neighbors=neighbours.shape[1],
-        min_dist=0.7,  # documents with the same code lie beside and not on one another
+        min_dist=0.7,  # documents with the same code lie beside, not on top of, each other
         spread=2.0,
         random_state=seed,
-        n_jobs=1,  # what random_state means anyway; it would be warned about
+        n_jobs=1,  # random_state implies it anyway; without it, UMAP warns
         init="pca" if len(codes) > 2 * N_NEIGHBOURS else "random",
         precomputed_knn=(neighbours, distances.astype(np.float32)),
         verbose=verbose,
     )
     with warnings.catch_warnings():
-        # Neighbours that are given exactly cannot place new data: we have a way of our own.
+        # With given neighbours UMAP cannot place new data: we have a way of our own.
         warnings.filterwarnings("ignore", message="precomputed_knn")
         fitted = model_of_points.fit_transform(np.unpackbits(codes, axis=1).astype(np.float32))
     return StoredMap(model, rows.places[chosen], codes, _scaled(fitted))
@@ -81,7 +81,7 @@ def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> 
 
 def _import_umap() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # that Tensorflow is not there
+        warnings.simplefilter("ignore", ImportWarning)  # that Tensorflow is missing
         try:
             import umap
         except ImportError:
@@ -90,7 +90,7 @@ def _import_umap() -> Any:
 
 
 def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The exact k nearest of each code, itself first even where others are equal to it."""
+    """The exact k nearest of each code, itself first even if others are equal to it."""
     rows, distances = ExactIndex(codes).search_rows(codes, k + 1)
     own = np.arange(len(codes))[:, None]
     is_own = rows == own
@@ -104,7 +104,7 @@ def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _scaled(points: Any) -> Points:
-    """Into the unit square; what lies far out is drawn nearer, so that the rest is not small."""
+    """Scale into the unit square; what lies far out is pulled in, so that the rest is not tiny."""
     low, middle, high = np.percentile(points, [25, 50, 75], axis=0)
     near = np.arcsinh((points - middle) / np.maximum(high - low, 1e-9))
     lowest, highest = near.min(axis=0), near.max(axis=0)
@@ -160,7 +160,7 @@ def _npy(array: NDArray[Any]) -> bytes:
 
 
 def place_near(stored: StoredMap, codes: Codes, places: NDArray[np.int64]) -> Points:
-    """Points for documents that were not fitted: amid their nearest, a little apart.
+    """Points for documents that were not fitted: among their nearest, a little apart.
 
     >>> stored = StoredMap("", np.arange(2), np.array([[0], [255]], dtype=np.uint8),
     ...                    np.array([[0.25, 0.25], [0.75, 0.75]], dtype=np.float32))

@@ -1,4 +1,4 @@
-"""The map as the page draws it: a point for each document, and a colour for each value of a field."""
+"""The map as the page draws it: one point per document, one colour per value of a field."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Colours(NamedTuple):
 
 
 class MapView:
-    """Reads the stored map when it has changed, and keeps where later documents were put."""
+    """Reads the stored map when it has changed, and remembers where later documents were placed."""
 
     def __init__(self) -> None:
         self._version: str | None = None
@@ -84,7 +84,7 @@ class MapView:
         return self._stored
 
     def _points(self, stored: StoredMap, rows: Rows) -> tuple[NDArray[np.int64], Points]:
-        """Fitted documents that are as they were, and the newest others."""
+        """Fitted documents that have not changed, and the newest others."""
         at = np.searchsorted(stored.places, rows.places)
         at[at == len(stored.places)] = 0
         same = (stored.places[at] == rows.places) & (stored.codes[at] == rows.codes).all(axis=1)
@@ -107,7 +107,7 @@ class MapView:
 
 
 def _colours(places: NDArray[np.int64], value_of: dict[int, Any]) -> _Colours:
-    """The commonest values, each a colour; numbers of many kinds in ranges of equal counts."""
+    """The commonest values, each a colour; many different numbers in ranges of equal counts."""
     values = [value_of.get(place) for place in places.tolist()]
     present = [value for value in values if value is not None]
     numbers = [v for v in present if isinstance(v, int | float) and not isinstance(v, bool)]

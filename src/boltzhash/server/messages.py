@@ -38,7 +38,7 @@ Code = Annotated[
     Field(
         pattern="^[0-9a-f]+$",
         max_length=MAX_BITS // 4,
-        description="A packed code in hexadecimal, two digits a byte, bit 0 the highest of the first",
+        description="A packed code in hexadecimal, two digits per byte, bit 0 the highest of the first",
     ),
 ]
 
@@ -54,7 +54,7 @@ def _check_values(where: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_depth(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Level by level: what is nested too deeply could be kept, but not be read again."""
+    """Level by level: what is nested too deeply could be stored, but not read back."""
     level: list[Any] = [metadata]
     for _ in range(MAX_DEPTH):
         level = [
@@ -76,15 +76,15 @@ Where = Annotated[
     Conditions | None,
     Field(
         description="Filter by metadata: a value, a list of values, or comparisons such as "
-        '{"year": {">=": 2020}}; null is a field that is missing',
+        '{"year": {">=": 2020}}; null means that the field is missing',
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
     ),
 ]
-K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="How many hits at most")]
+K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
 
 
 class Strict(BaseModel):
-    """A body in which a misspelt field is an error and not ignored."""
+    """A body in which a misspelt field is an error, not ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -144,7 +144,8 @@ class NewDocument(Strict):
 class AddRequest(Strict):
     documents: Annotated[list[NewDocument], Field(min_length=1, max_length=MAX_BATCH)]
     overwrite: Annotated[
-        StrictBool, Field(description="Replace documents whose id is there; else that is an error")
+        StrictBool,
+        Field(description="Replace documents whose id exists; otherwise that is an error"),
     ] = False
 
 
@@ -157,12 +158,13 @@ class DeleteRequest(Strict):
 
 class Answer(BaseModel):
     generation: Annotated[
-        int, Field(description="The state of the collection that this is true of; writes raise it")
+        int,
+        Field(description="The state of the collection for which this is true; writes raise it"),
     ]
 
 
 class Piece(BaseModel):
-    """A part of a snippet; marked where it is a word of the query."""
+    """A part of a snippet; marked if it is a word of the query."""
 
     text: str
     marked: bool = False
@@ -181,7 +183,7 @@ class AskedFor(BaseModel):
     code: str
     known_words: Annotated[
         int | None,
-        Field(description="Words of the query that the model knows; 0: hits mean nothing"),
+        Field(description="How many words of the query the model knows; 0: hits mean nothing"),
     ]
 
 
@@ -195,7 +197,7 @@ class BitAgreement(BaseModel):
     agrees: bool
     on: Annotated[bool, Field(description="Whether it is on in the document")]
     words: Annotated[list[str], Field(description="What the document's side of the bit stands for")]
-    in_query: Annotated[list[str], Field(description="Those of the words that the query has")]
+    in_query: Annotated[list[str], Field(description="Which of the words the query has")]
     in_document: list[str]
 
 
@@ -236,16 +238,16 @@ class Bit(BaseModel):
 
 class Bits(Answer):
     n_bits: int
-    sampled: Annotated[int, Field(description="From how many documents shares were counted")]
+    sampled: Annotated[int, Field(description="How many documents shares were counted on")]
     words_from: Annotated[str, Field(description='"decoder" or "documents"')]
     bits: list[Bit]
     correlations: Annotated[
-        list[list[float]] | None, Field(description="Of the codes of the sampled documents")
+        list[list[float]] | None, Field(description="In the codes of the sampled documents")
     ]
     couplings: Annotated[
         list[list[float]] | None,
         Field(
-            description="Mean posterior covariance of the bits, its diagonal left out, where the model "
+            description="Mean posterior covariance of the bits, without its diagonal, if the model "
             "has a Boltzmann posterior"
         ),
     ]
@@ -258,7 +260,7 @@ class BitDocuments(Answer):
     ]
     documents: Annotated[
         list[Hit],
-        Field(description="The documents of which the bit is surest, or the first with it"),
+        Field(description="The documents for which the bit is surest, or the first with it"),
     ]
 
 
@@ -284,7 +286,7 @@ class Fields(Answer):
 
 
 class Map(Answer):
-    made: Annotated[bool, Field(description="Whether there is a map; message says how to make it")]
+    made: Annotated[bool, Field(description="If there is no map, message says how to make one")]
     message: str | None = None
     places: list[int] = []
     x: Annotated[list[int], Field(description="0 to 65535")] = []
@@ -292,7 +294,7 @@ class Map(Answer):
     field: str | None = None
     values: Annotated[list[str], Field(description="What the colours stand for")] = []
     ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
-    colours: Annotated[list[int], Field(description="Of each point the index of its value")] = []
+    colours: Annotated[list[int], Field(description="For each point, the index of its value")] = []
     left_out: Annotated[int, Field(description="Documents that have no point")] = 0
 
 

@@ -18,7 +18,7 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 3
 
 @contextmanager
 def share_between_processes() -> Iterator[None]:
-    """Until the block ends, processes that are started count together."""
+    """Processes that are started before the block ends share their counts."""
     with tempfile.TemporaryDirectory(prefix="boltzhash-metrics-") as folder:
         os.environ[FOLDER_VARIABLE] = folder
         try:
@@ -54,7 +54,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self, documents: int | None, generation: int | None) -> bytes:
-        """What Prometheus reads; the two gauges are left out where there is no collection."""
+        """What Prometheus reads; the two gauges are left out if there is no collection."""
         from prometheus_client import CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 

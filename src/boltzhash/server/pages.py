@@ -3,9 +3,9 @@
 Files are read when the service starts, and looked up by name in a table: no path that a client sends
 reaches the file system.
 
-Why ours, and not Starlette's StaticFiles: that looks for the path on the disk, takes types of files from
-the machine's tables (a wrong one for a script, and the page stays blank, since browsers may not guess)
-and makes tags from the time of a file, which differs between machines with the same files.
+Why not Starlette's StaticFiles: it looks for the path on disk, takes file types from the machine's
+tables (a wrong one for a script, and the page stays blank, since browsers may not guess) and makes tags
+from a file's time, which differs between machines with the same files.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def api_page(request: Request) -> Response:
 
 
 def _file(request: Request, name: str) -> Response:
-    """With its digest, so that a browser asks again but does not load again."""
+    """With its digest, so a browser asks again but does not download again."""
     contents = _FILES[name]
     tag = f'"{hashlib.sha256(contents).hexdigest()[:16]}"'
     headers = {"etag": tag, "cache-control": "no-cache"}

@@ -1,9 +1,9 @@
-"""HTTP/1.1 for clients of all kinds: who takes too long to ask or to listen is sent away.
+"""HTTP/1.1 for clients of all kinds: one that takes too long to ask or to listen is disconnected.
 
-Why ours: uvicorn has no limit on the time that headers may take or that a client takes to read, so
+Why ours: uvicorn does not limit the time that headers or a client reading its answer may take, so
 without a proxy in front a few slow clients could hold every connection. It is built on parts of uvicorn
-that are not documented; pyproject.toml names the versions it was tested with, and with one that lacks
-such a part the service does not start.
+that are not documented; pyproject.toml names the versions it was tested with, and with a version that
+lacks such a part the service does not start.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ check_uvicorn()
 class PunctualProtocol(H11Protocol):
     """uvicorn's protocol with limits on time and connections, and refusals in JSON.
 
-    uvicorn waits for the headers of a request as long as a byte comes now and then, and for a client to
-    read its answer for ever: it could be held by clients that do nothing else.
+    uvicorn waits for the headers of a request as long as a byte arrives now and then, and forever for a
+    client to read its answer: clients that do nothing else could hold it.
     """
 
     _deadline: asyncio.TimerHandle | None = None
@@ -116,7 +116,7 @@ class PunctualProtocol(H11Protocol):
         self._wait_for_reader()
 
     def _wait_for_reader(self) -> None:
-        """From now on; a connection that was closed waits as well until all is read."""
+        """Start the clock; a connection that was closed also waits until everything is read."""
         _cancel(self._patience)
         if self.transport.get_write_buffer_size() > 0:
             self._patience = self.loop.call_later(SEND_SECONDS, self._hang_up)
@@ -140,6 +140,6 @@ def _raw(status: int, message: str) -> bytes:
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
-    """What answers on connections that are too many."""
-    message = f"{MAX_CONNECTIONS} others are connected. Try again"
+    """The answer on connections beyond the limit."""
+    message = f"{MAX_CONNECTIONS} other clients are connected. Try again"
     await error_response(503, message, headers={**_CLOSE, "retry-after": "1"})(scope, receive, send)

@@ -52,7 +52,7 @@ def error_response(
     details: list[dict[str, str]] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """JSON in ASCII: what came may hold anything, halves of characters included."""
+    """JSON in ASCII: what was sent may hold anything, even halves of characters."""
     error: dict[str, Any] = {"status": status, "message": message}
     if details:
         error["details"] = details
@@ -65,7 +65,7 @@ def error_response(
 
 
 def as_refusal(error: Exception) -> RefusedError:
-    """What a client is told about an error of the collection."""
+    """What a client is told about an error in the collection."""
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, CollectionBusyError):
@@ -83,7 +83,9 @@ def as_refusal(error: Exception) -> RefusedError:
         )
     if isinstance(error, OSError):
         _log.error("%s", error)
-        return RefusedError(500, "a file of the collection cannot be read: see the log")
+        return RefusedError(
+            500, "a file of the collection cannot be read: see the log of the service"
+        )
     if isinstance(error, ValueError | TypeError | RecursionError):
         return RefusedError(422, str(error))
     raise error
@@ -99,15 +101,15 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     messages = {
         400: "the body must be JSON that is not nested deeper than a few hundred levels",
-        404: "there is nothing under this address: /docs lists what there is",
-        405: f"{request.method} is not for this address: /docs lists what is",
+        404: "there is nothing at this address: /docs lists what there is",
+        405: f"{request.method} is not allowed at this address: /docs lists what is",
     }
     message = messages.get(error.status_code, str(error.detail))
     return error_response(error.status_code, message, headers=error.headers)
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:
-    """What is wrong with each field; what came is not repeated, it may be huge or hostile."""
+    """What is wrong with each field; what was sent is not repeated: it may be huge or hostile."""
     if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
         return error_response(
             415, "the body must come with the header content-type: application/json"
@@ -123,4 +125,4 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 
 
 async def answer_bug(_: Request, error: Exception) -> Response:
-    return error_response(500, "the service has failed: this is a bug, its log says more")
+    return error_response(500, "the service has failed: this is a bug; its log says more")

@@ -1,4 +1,4 @@
-"""The addresses of the service: what is asked, in which lane it is worked on, what is answered."""
+"""The addresses of the service: what is asked, in which lane it is handled, what is answered."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"description": "Writing is off, or another site's page asked"},
     408: {"description": "The request did not arrive in time"},
     413: {"description": "The body is too large"},
-    415: {"description": "The body is not said to be JSON"},
-    421: {"description": "The host is not one that the service answers to"},
+    415: {"description": "The content type of the body is not JSON"},
+    421: {"description": "The service does not answer to this host"},
     422: {"description": "A field is not what it should be"},
     500: {"description": "The collection is damaged"},
     503: {"description": "Busy, or there is no collection: try again"},
 }
-_NOT_THERE: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such thing"}}
+_NOT_THERE: dict[int | str, dict[str, Any]] = {
+    404: {"description": "No such document, bit or field"}
+}
 _WRITE_REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "The key is missing or wrong"},
     507: {"description": "The disk is full"},
@@ -82,7 +84,7 @@ def as_json(answer: dict[str, Any]) -> Response:
 
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
-    """The documents whose codes are nearest to a text's."""
+    """The documents whose codes are nearest to that of a text."""
     return await _read(
         service, lambda r: search_text(r, asked.text, asked.k, asked.where, asked.rerank)
     )
@@ -90,7 +92,7 @@ async def search(asked: messages.SearchRequest, service: Served) -> Response:
 
 @api.post("/similar", response_model=messages.Hits, tags=["search"], responses=_errors(_NOT_THERE))
 async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
-    """More like a document that is there."""
+    """More documents like one in the collection."""
     return await _read(
         service, lambda r: search_similar(r, asked.id, asked.k, asked.where, asked.rerank)
     )
@@ -118,7 +120,7 @@ async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
 
 @api.post("/documents/get", response_model=messages.Documents, tags=["documents"])
 async def get_documents(asked: messages.GetRequest, service: Served) -> Response:
-    """Whole documents by id; those that are not there are left out."""
+    """Whole documents by id; those that do not exist are left out."""
 
     def work(collection: Collection) -> dict[str, Any]:
         now = collection.standing()
@@ -135,7 +137,7 @@ async def get_documents(asked: messages.GetRequest, service: Served) -> Response
     response_model=messages.Written,
     tags=["documents"],
     dependencies=[Depends(_need_key)],
-    responses=_errors(_WRITE_REFUSALS, {409: {"description": "An id is there already"}}),
+    responses=_errors(_WRITE_REFUSALS, {409: {"description": "An id already exists"}}),
 )
 async def add_documents(asked: messages.AddRequest, service: Served) -> Response:
     """Add documents, or replace them: all or none. They are on disk when this answers."""
@@ -157,7 +159,7 @@ async def add_documents(asked: messages.AddRequest, service: Served) -> Response
     responses=_errors(_WRITE_REFUSALS),
 )
 async def delete_documents(asked: messages.DeleteRequest, service: Served) -> Response:
-    """Delete documents by id; the answer says how many were there."""
+    """Delete documents by id; the answer says how many existed."""
 
     def work(collection: Collection) -> dict[str, Any]:
         deleted = collection.delete(asked.ids)
@@ -193,7 +195,7 @@ async def fields(service: Served) -> Response:
 
 @api.get("/bits", response_model=messages.Bits, tags=["bits"])
 async def bits(service: Served) -> Response:
-    """Each bit with its words and how often it is on; how bits go together."""
+    """Each bit with its words and how often it is on; how bits correlate."""
     return as_json(await service.slow_reads.run(lambda r: service.bits.view(r).as_json()))
 
 
@@ -215,7 +217,7 @@ async def duplicates(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
 ) -> Response:
-    """Groups of near-duplicates, those that share most words first."""
+    """Groups of near-duplicates, those that share the most words first."""
     return as_json(
         await service.slow_reads.run(lambda r: service.duplicates.page(r, radius, offset, limit))
     )
@@ -245,7 +247,7 @@ async def map_point(service: Served, place: Annotated[int, Path(ge=0, le=2**63 -
         now = collection.standing()
         (id_,) = collection.ids_at(np.array([place]))
         if id_ is None:
-            raise RefusedError(404, f"there is no document at the place {place}")
+            raise RefusedError(404, f"there is no document at place {place}")
         return {"generation": now.generation, "documents": stored_documents(collection, [id_])}
 
     return await _read(service, work)

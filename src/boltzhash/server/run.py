@@ -19,7 +19,7 @@ from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings
 def run(
     settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], object]
 ) -> bool:
-    """Serve until a signal ends it; what was accepted by then is finished.
+    """Serve until a signal ends it; requests accepted by then are finished.
 
     ``announce`` is told the address. False if the service could not start.
     """
@@ -34,7 +34,7 @@ def run(
         ws="none",
         lifespan="on",
         log_level="warning",
-        access_log=False,  # a reverse proxy has a better one, and queries are nobody's business
+        access_log=False,  # a reverse proxy has a better log, and queries are nobody's business
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
@@ -43,13 +43,13 @@ def run(
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     served = parse_location(settings.collection).shown()
-    announce(f"http://{shown}:{listening.getsockname()[1]}/ serves {served} (Ctrl-C ends)")
+    announce(f"http://{shown}:{listening.getsockname()[1]}/ serves {served} (stop with Ctrl-C)")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with listening:
         if workers > 1:
             Multiprocess(config, sockets=[listening]).run()
             return True
-        # uvicorn ends by raising the signal that ended it once more; we have to tidy up first.
+        # uvicorn ends by raising once more the signal that ended it; we have to tidy up first.
         signal.signal(signal.SIGTERM, lambda *_: None)
         server = uvicorn.Server(config)
         server.run(sockets=[listening])

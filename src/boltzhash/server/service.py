@@ -19,8 +19,8 @@ from boltzhash.server.settings import (
 )
 
 _READERS = 2
-_VALUES = 30  # of a field that are listed
-_FIELDS_SECONDS = 10.0  # for which counts may be those of an older generation, which they name
+_VALUES = 30  # listed for each field
+_FIELDS_SECONDS = 10.0  # counts may be that old; they name their generation
 
 
 class FieldCounts:

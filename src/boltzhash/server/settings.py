@@ -16,7 +16,7 @@ MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
 MAX_QUERY = 100_000  # characters
 MAX_TEXT = 1_000_000  # characters of a document that is added
 MAX_K = 100
-MAX_BATCH = 1000  # documents a request: one transaction
+MAX_BATCH = 1000  # documents per request: one transaction
 MAX_CONDITIONS = 32  # of a filter
 MAX_VALUES = 1000  # of a condition
 MAX_DEPTH = 32  # of lists and objects in metadata
@@ -32,7 +32,7 @@ HEADER_SECONDS = 10.0  # for a client to send its request line and headers
 BODY_SECONDS = 20.0  # for a client to send the rest
 SEND_SECONDS = 60.0  # for a client to read the answer
 SHUTDOWN_SECONDS = 30  # for accepted requests when the service ends
-MAX_CONNECTIONS = 512  # a worker
+MAX_CONNECTIONS = 512  # per worker
 MAX_WAITING = 256  # requests of a worker that wait for a thread
 
 
@@ -42,8 +42,8 @@ class Settings:
 
     ``api_key`` None switches writing off. ``origins`` are web sites whose pages may use the service,
     such as ``https://search.example.org``. With ``check_host`` (the service listens on this machine
-    only) a request must be addressed to an IP address, to localhost or to one of ``origins``: a page
-    elsewhere could else give its own name our address, and so read what is local.
+    only) a request must be addressed to an IP address, to localhost or to one of ``origins``: otherwise
+    a page elsewhere could point its own name at our address, and so read what is local.
     """
 
     collection: str  # where it is: a folder, or the URL of an engine
@@ -58,7 +58,7 @@ class Settings:
             check_key(self.api_key)
 
     def to_environment(self) -> None:
-        """Leave everything but the key, which is there already, to worker processes."""
+        """Pass everything to worker processes, except the key, which they already have."""
         plain = asdict(self)
         del plain["api_key"]
         os.environ[SETTINGS_VARIABLE] = json.dumps(plain)
@@ -91,10 +91,8 @@ def check_origin(origin: str) -> None:
 def check_key(key: str) -> None:
     """Refuse a key that no header can carry; the message does not show it."""
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError(
-            f"{KEY_VARIABLE} must be printable ASCII without spaces, got {len(key)} characters of "
-            "which some are not, or none at all"
-        )
+        came = f"a key of {len(key)} characters that is not" if key else "an empty key"
+        raise ValueError(f"{KEY_VARIABLE} must be printable ASCII without spaces, got {came}")
 
 
 def is_loopback(host: str) -> bool:

@@ -25,7 +25,10 @@ FORMAT_VERSION = 1
 
 
 class StoredCodes(NamedTuple):
-    """What a codes folder holds; ``codes`` is mapped into memory, not read."""
+    """What a codes folder holds; ``codes`` (n, n_bits / 8) is mapped into memory, not read.
+
+    ``no_known_word`` are the row numbers of documents of which the model knew no word.
+    """
 
     codes: Codes
     ids: list[str | int]
@@ -46,7 +49,15 @@ class CodesWriter:
     def append(
         self, codes: Codes, ids: Sequence[str | int], known_words: NDArray[np.int64] | None
     ) -> None:
-        """``known_words`` is None where codes are made from something else than words."""
+        """Append a block of documents.
+
+        Parameters
+        ----------
+        codes : uint8 array (n, n_bits / 8)
+        ids : sequence of n str or int
+        known_words : int64 array (n,) or None
+            How many words of each the model knows; None where codes are not made from words.
+        """
         check_codes(codes)
         if known_words is None:
             known_words = np.ones(len(codes), dtype=np.int64)  # no code is without meaning

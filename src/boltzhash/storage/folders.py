@@ -113,7 +113,10 @@ def _exchange(one: Path, other: Path) -> bool:
 def write_model(
     folder: Path, *, kind: str, params: Mapping[str, Any], arrays: Arrays, words: list[str] | None
 ) -> None:
-    """Write a model folder; ``words`` is None where the model was fitted on a matrix."""
+    """Write a model folder.
+
+    ``arrays`` are of any shapes, by name; ``words`` is None where the model was fitted on a matrix.
+    """
     with atomic_folder(folder, "boltzhash model") as fresh:
         (fresh / WEIGHTS).write_bytes(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}))
         (fresh / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
@@ -166,7 +169,7 @@ def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | No
     digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
     return digest.hexdigest()
 
 

@@ -86,7 +86,7 @@ class TfIdf:
     def from_vocabulary(
         cls, words: list[str], idf: NDArray[np.float64], token_pattern: str | None
     ) -> TfIdf:
-        """A fitted one, from what a model stores."""
+        """A fitted one, from what a model stores: n words and their idf, of shape (n,)."""
         tfidf = cls(language=None, token_pattern=token_pattern)
         tfidf._set_vocabulary(words, idf)
         return tfidf
@@ -171,7 +171,7 @@ def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> froze
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Scale every row to length 1; rows of zeros stay.
+    """Scale every row of a matrix (n_documents, n_words) to length 1; rows of zeros stay.
 
     >>> unit_rows(sparse.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray()
     array([[0.6, 0.8],

@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What one step reports: means over the batch, and the bits of its codes."""
+    """What one step reports: means over the batch, and the bits (n, n_bits) of its codes."""
 
     loss: Tensor
     reconstruction: Tensor
@@ -49,7 +49,7 @@ class Terms(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """What a model is trained on, a row a document.
+    """What a model is trained on, a row a document: inputs (n, n_inputs), targets (n, n_words).
 
     ``companions`` draws, for an epoch, lists of row numbers: documents that each is compared with.
     ``neighbours`` are row numbers (n, K): every epoch one of them is drawn for each document, and the
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
 def minibatches(
     matrices: list[Matrix], batch_size: int, order: RowNumbers, device: torch.device
 ) -> Iterator[list[Rows]]:
-    """The same rows of each matrix, ``batch_size`` at a time, in the given order."""
+    """The same rows of each matrix (n, …), ``batch_size`` at a time, in the given order (n,)."""
     for rows in Plan(order, [], None).batches(batch_size):
         yield [on_device(matrix[rows], device) for matrix in matrices]
 
@@ -167,7 +167,7 @@ class RowsOnDevice:
             self._dense = torch.cat([self.take(block) for block in blocks])
 
     def take(self, rows: Tensor) -> Tensor:
-        """These rows, dense."""
+        """These rows, by their numbers (k,): dense, (k, n_columns)."""
         if self._dense is not None:
             return self._dense.index_select(0, rows)
         spread = self._values.new_zeros(len(rows), self.n_columns + 1)

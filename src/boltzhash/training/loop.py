@@ -19,6 +19,8 @@ from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
+from boltzhash.training.distributed import DistributedSteps
+from boltzhash.training.replay import ReplayedSteps
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
@@ -148,12 +150,8 @@ def _steps(
 ) -> Steps:
     """How steps are taken on this device."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
-        from boltzhash.training.distributed import DistributedSteps
-
         return DistributedSteps(model, step, documents, batch_size, device)
     if device.type == "cuda":
-        from boltzhash.training.replay import ReplayedSteps
-
         return ReplayedSteps(model, step, documents, batch_size, device)
     return PlainSteps(model, step, documents, batch_size, device)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from boltzhash.training import fused
 from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.fused.functions import DroppedRelu, SplitProduct
 
 PARTS = ("weight", "bias")
 
@@ -43,7 +44,7 @@ Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is 
 
 
 def stacked(above: Rows, below: Rows) -> Rows:
-    """Both, one under the other."""
+    """Both, (n, n_columns) and (m, n_columns), one under the other."""
     if isinstance(above, Tensor) and isinstance(below, Tensor):
         return torch.cat([above, below])
     assert isinstance(above, SparseRows)
@@ -56,7 +57,7 @@ def stacked(above: Rows, below: Rows) -> Rows:
 
 
 def row_sums(rows: Rows) -> Tensor:
-    """The sum of each row."""
+    """The sum of each row of (n, n_columns)."""
     if isinstance(rows, Tensor):
         return rows.sum(-1)
     zeros = rows.values.new_zeros(rows.n_rows)
@@ -69,8 +70,6 @@ def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         return x.relu()
     u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
     if fused.fits(x):
-        from boltzhash.training.fused.functions import DroppedRelu
-
         dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
         return dropped
     return x.relu() * u.ge_(rate).div_(1 - rate)
@@ -100,8 +99,6 @@ class SparseLinear(Linear):
         if isinstance(x, Tensor):
             if not fused.fits(x):
                 return super().forward(x)
-            from boltzhash.training.fused.functions import SplitProduct
-
             product: Tensor = SplitProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
             return product + self.bias
         product = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
@@ -183,7 +180,10 @@ class InferenceNetwork(nn.Module):
     def with_neighbour(
         self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """All heads of x and one of a neighbour of each row: the layers below see both at once."""
+        """All heads of x and one of a neighbour of each row: the layers below see both at once.
+
+        Both are (n, n_inputs).
+        """
         h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
         return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
@@ -221,7 +221,7 @@ class WordDecoder(Linear):
     """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear so that distances keep."""
 
     def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
-        """Set b so that a code of zeros says each word as often as the corpus does."""
+        """Set b so that a code of zeros says each word as often as the corpus does, (n_words,)."""
         share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(np.log(share)))

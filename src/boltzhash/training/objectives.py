@@ -1,6 +1,7 @@
 """The terms of the training objective, each a pure function named after what it is.
 
-All are per document, in nats, and to be maximised unless they are called a divergence.
+All are per document, in nats, and to be maximised unless they are called a divergence. Codes (s, s̃,
+``nearer``, ``farther``) have shape (n, n_bits), word logits and targets (n, n_words), values (n,).
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from boltzhash.training import fused
+from boltzhash.training.batches import Share
 from boltzhash.training.derivatives import DecodedLogLikelihood, Words
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
+from boltzhash.training.fused.functions import WordLogLikelihood
 from boltzhash.training.networks import Rows, SparseRows, row_sums
 
 
@@ -25,8 +28,6 @@ def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     """
     if isinstance(target, Tensor):
         if fused.fits(word_logits, target) and word_logits.dim() == 2:
-            from boltzhash.training.fused.functions import WordLogLikelihood
-
             value: Tensor = WordLogLikelihood.apply(word_logits, target)  # type: ignore[no-untyped-call]
             return value
         return (target * word_logits.log_softmax(-1)).sum(-1)
@@ -116,3 +117,24 @@ def regulariser_rearranged(mixture: BernoulliMixture, prior: Prior, s_tilde: Ten
     cancel in expectation, in value and in (straight-through) gradient; what is left varies less.
     """
     return prior.log_prob(s_tilde) - mixture.log_prob(s_tilde)
+
+
+def contrast_of_parts(
+    location: Tensor, beside: Tensor, n_parts: int, temperature: float, share: Share | None
+) -> Tensor:
+    """The mean :func:`neighbour_contrast` of the minibatch, summed over equal parts of the code.
+
+    A document is told from all others of its minibatch. Where other processes have some of them, their
+    codes are fetched, so that every process has the value of the whole minibatch.
+
+    Parameters
+    ----------
+    location, beside : Tensors of shape (n, n_bits)
+        Logits of the bits of documents and of a neighbour of each.
+    """
+    one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
+    if share is not None:
+        one, other = share.gathered(torch.cat([one, other], -1)).chunk(2, -1)
+    pairs = zip(one.chunk(n_parts, -1), other.chunk(n_parts, -1), strict=True)
+    each = [neighbour_contrast(*pair, temperature).mean() for pair in pairs]
+    return sum(each[1:], each[0])

@@ -4,6 +4,8 @@ Both kinds have the energy E(v, h) = −vᵀW h − bᵀv − cᵀh and so the s
 p(h | v); they differ in what v may be. Binary: v in {0, 1}ⁿ. Words: v counts the words of a document
 of N words, so that p(v | h) is multinomial. That is the "constrained Poisson" model of
 Salakhutdinov and Hinton given its total: independent Poisson counts with the sum N are multinomial.
+
+v and what is said of it has shape (n, n_visible), h (n, n_hidden), totals and likelihoods (n,).
 """
 
 from __future__ import annotations

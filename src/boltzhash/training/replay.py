@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from boltzhash.training import fused
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
+from boltzhash.training.fused.adam import OneKernelAdam
 
 WARM_UP = 3  # steps that are run before some are recorded: libraries set themselves up in these
 AT_ONCE = 16  # steps of a graph
@@ -159,7 +160,5 @@ class ReplayedSteps:
 def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:
     rate = torch.zeros((), device=device)
     if fused.fits(rate):
-        from boltzhash.training.fused.adam import OneKernelAdam
-
         return OneKernelAdam(model.parameters(), lr=rate, capturable=True)
     return torch.optim.Adam(model.parameters(), lr=rate, fused=True, capturable=True)

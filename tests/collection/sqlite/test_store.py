@@ -107,7 +107,7 @@ def test_what_is_no_collection_is_refused(tmp_path: Path, kind: str) -> None:
 
 def test_creating_never_overwrites(filled: Path, tmp_path: Path, hasher: LSH) -> None:
     before = answers_of(filled)
-    with pytest.raises(FileExistsError, match="is a collection already"):
+    with pytest.raises(FileExistsError, match="is already a collection"):
         Collection.create(filled, hasher)
     assert answers_of(filled) == before
     (tmp_path / "mine").mkdir()

@@ -75,8 +75,8 @@ def test_the_summary_counts_intervals_on_either_side(record: Record) -> None:
     both(record, "tmc", CORRELATED, CORRELATED)
     said = posterior.posterior_summary()
     assert "64 bits): +.065." in said
-    assert "*label-free*, posterior alone differs: of 3 intervals 1 lie above 0" in said
-    assert "1 below, 1 hold it" in said
+    assert "*label-free*, posterior alone differs: of 3 intervals, 1 lie above 0" in said
+    assert "1 below, and 1 contain 0" in said
     assert "KL weight differs too" not in said
 
 
@@ -87,7 +87,7 @@ def test_pairing_is_the_correlation_about_the_means(
     for corpus, offset in (("ng20", 0.0), ("tmc", 0.2)):
         theirs = [offset + (1 - v if turned else v) for v in CORRELATED]
         both(record, corpus, CORRELATED, theirs)
-    assert f"by {expected} over 10 pairs" in posterior.pairing()
+    assert f"correlation of {expected} over 10 pairs" in posterior.pairing()
 
 
 def test_pairing_says_what_it_would_change(record: Record) -> None:
@@ -95,7 +95,7 @@ def test_pairing_says_what_it_would_change(record: Record) -> None:
     shifted = [v + 0.001 + seed / 1e5 for seed, v in enumerate(CORRELATED)]
     both(record, "ng20", shifted, CORRELATED)
     said = posterior.pairing()
-    assert said.endswith("Of 1 intervals 0 exclude 0; paired by seed 1 would.\n")
+    assert said.endswith("Of 1 intervals 0 exclude 0; paired by seed, 1 would.\n")
 
 
 def test_nothing_is_said_without_results(results_folder: object) -> None:

@@ -85,7 +85,7 @@ def test_seconds_are_set_against_nash(results_folder: Path) -> None:
     assert rows(paper_tables.seconds_table())[-1] == [
         "v = 10", "k = 10", "3.768", "1.48", "0.0600", "1.20",
     ]  # fmt: skip
-    assert paper_tables.seconds_summary().startswith("v = k = 10 against NASH: 1.20 times")
+    assert paper_tables.seconds_summary().startswith("An epoch with v = k = 10 takes 1.20 times")
 
 
 def the_papers_times(record: Record, factor: float) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from boltzhash.errors import MissingExtraError
 from boltzhash.hashers.shared import neighbours
 from boltzhash.hashers.shared.neighbours import (
     latent_semantics,
@@ -60,3 +63,11 @@ def test_latent_vectors_have_length_one_also_of_few_documents() -> None:
     rows = sparse.csr_matrix([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
     vectors = latent_semantics(rows, np.random.RandomState(0))
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+
+
+def test_many_documents_without_faiss_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 5)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    needed = r"neighbours of more than 5 documents needs faiss.* 'boltzhash\[train\]'"
+    with pytest.raises(MissingExtraError, match=needed):
+        nearest_by_cosine(np.eye(6, dtype=np.float32), 2)

@@ -17,7 +17,7 @@ _PLACE_OF_VECTOR = (
 
 
 class PostgresConnection:
-    """Statements find the tables of the schema that the location names."""
+    """A connection whose statements find the tables of the schema that the location names."""
 
     def __init__(self, location: Location, wait: float) -> None:
         try:
@@ -42,7 +42,7 @@ class PostgresConnection:
         return connection
 
     def _prepare(self, connection: Any) -> None:
-        milliseconds = max(1, round(1000 * self._wait))  # 0 would be for ever
+        milliseconds = max(1, round(1000 * self._wait))  # 0 would be forever
         connection.execute(f"SET lock_timeout = {milliseconds}".encode())
         row = connection.execute(_PLACE_OF_VECTOR).fetchone()
         beside = f', "{row[0]}"' if row is not None else ""
@@ -84,7 +84,7 @@ class PostgresConnection:
 
     @contextmanager
     def plain_errors(self) -> Iterator[None]:
-        """psycopg's errors as ours, with the collection named and nothing of the URL in them."""
+        """psycopg's errors as ours, with the collection named and nothing else of the URL."""
         errors = self._psycopg.errors
         try:
             yield

@@ -18,7 +18,7 @@ class Clause(NamedTuple):
 
 
 def storable_text(text: str) -> str:
-    """Text without the NUL that PostgreSQL cannot hold; the order by code point stays the same.
+    """Text without NUL, which PostgreSQL cannot hold; the order by code point stays the same.
 
     >>> storable_text("a" + chr(0) + "b").encode().hex(), storable_text("plain")
     ('61010162', 'plain')
@@ -36,7 +36,7 @@ def _is_odd(text: str) -> bool:
 
 
 def fields_json(metadata: Mapping[str, Any]) -> str:
-    """What a filter can see of metadata: its scalars; a list or an object only as being there.
+    """What a filter can see of metadata: scalars, and of a list or an object only that it is there.
 
     >>> fields_json({"year": 2020.0, "tags": [1, 2], "nothing": None})
     '{"year": 2020, "tags": []}'
@@ -54,13 +54,13 @@ def _seen(value: Any) -> Any:
 
 
 def original_value(value: str) -> Any:
-    """A scalar of :func:`fields_json`, as it was given but for 2020.0, which is 2020."""
+    """A scalar of :func:`fields_json` as it was given, except that 2020.0 becomes 2020."""
     scalar = json.loads(value)
     return original_text(scalar) if isinstance(scalar, str) else scalar
 
 
 def clause_of(conditions: list[Condition], column: str) -> Clause:
-    """All conditions; ``TRUE`` where there are none."""
+    """All conditions; ``TRUE`` if there are none."""
     clauses = [
         _one_of(condition, column) if isinstance(condition, OneOf) else _compared(condition, column)
         for condition in conditions

@@ -1,4 +1,4 @@
-"""Going over to another model in PostgreSQL: a batch a transaction, the last exchanges the tables."""
+"""Switching to another model in PostgreSQL: one batch per transaction; the last one swaps the tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from boltzhash.hashers import Hasher
 
 
 class Step(NamedTuple):
-    """What a transaction did; ``last`` is the place to go on behind, None at the end."""
+    """What a transaction did; the next continues after the place ``last``, which is None at the end."""
 
     n_new: int
     n_documents: int
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | None) -> None:
-    """``step(last)`` hashes what comes behind that place, until the new codes are in use."""
+    """``step(last)`` hashes what comes after that place, until the new codes are in use."""
     last: int | None = 0
     while last is not None:
         n_new, n_documents, last = step(last)
@@ -35,7 +35,7 @@ def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | Non
 def rehash_step(
     connection: PostgresConnection, coder: Coder, standing: Standing, *, last: int, batch: int
 ) -> Step:
-    """Inside a transaction: hash some documents that have no new code, or go over."""
+    """Inside a transaction: hash some documents that have no new code, or switch."""
     if standing.next_model != coder.model:
         raise rehash_taken_over(connection.shown)
     rows = connection.run(
@@ -48,7 +48,7 @@ def rehash_step(
         return Step(0, standing.n_documents, None)
     if rows:
         _write_codes(connection, coder.hasher, rows)
-    # Behind the last come those that changed meanwhile.
+    # After the last come those that changed meanwhile.
     return Step(len(rows), standing.n_documents, rows[-1][0] if rows else 0)
 
 

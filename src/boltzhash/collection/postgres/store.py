@@ -64,7 +64,7 @@ _MOST_CANDIDATES = 1000  # pgvector's own limit of hnsw.ef_search
 
 
 class PostgresStore:
-    """One connection. ``coder`` is given if the collection is to be made."""
+    """One connection. ``coder`` is given if the collection is to be created."""
 
     format_version = FORMAT_VERSION
 
@@ -89,7 +89,7 @@ class PostgresStore:
 
     def read(self, answer: Callable[[Standing], T]) -> T:
         with self._connection.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
-            # Before the snapshot: so that a rehash cannot exchange the table behind it.
+            # Before the snapshot, so that a rehash cannot swap the table behind its back.
             self._run("LOCK TABLE codes IN ACCESS SHARE MODE")
             return answer(self._standing())
 
@@ -137,9 +137,9 @@ class PostgresStore:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """All steps in one transaction: afterwards the tables are new, or as they were."""
+        """All steps in one transaction: afterwards the tables are upgraded, or as they were."""
         with self._connection.transaction():
-            # none is left where another client was faster
+            # none is left if another client was faster
             (version,) = self._run("SELECT format_version FROM state FOR UPDATE").fetchone()
             for step in range(version, FORMAT_VERSION):
                 self._run(UPGRADES[step])
@@ -211,7 +211,7 @@ class PostgresStore:
         return {id_of(number, name): place for number, name, place in rows}
 
     def _new_places(self, n: int) -> int:
-        """The first of n places that nobody has had."""
+        """The first of n places that have never been used."""
         (last,) = self._run(
             "UPDATE state SET last_place = last_place + %s, n_documents = n_documents + %s "
             "RETURNING last_place",
@@ -252,7 +252,7 @@ class PostgresStore:
         order = distance if approximate else f"{distance}, place"
         if approximate:
             self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, 100), _MOST_CANDIDATES)}")
-            self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, also where filtered
+            self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
         nearest = (
             f"SELECT place, {distance} AS distance FROM {_source(conditions)} WHERE {where.sql} "
             f"ORDER BY {order} LIMIT %s"
@@ -326,7 +326,7 @@ class PostgresStore:
         )
 
     def documents(self) -> Iterator[Document]:
-        # With a connection of its own, so that the snapshot holds while others are read.
+        # On its own connection, so that the snapshot holds while others are read.
         connection = self._connection.connected()
         try:
             with self._connection.plain_errors():
@@ -406,7 +406,7 @@ class PostgresStore:
             )
 
     def _start_rehash(self, standing: Standing, coder: Coder) -> bool:
-        """Note what is to be done; False where the codes are this model's already."""
+        """Note what is to be done; False if the codes are already this model's."""
         if standing.model == coder.model:
             return False
         if standing.next_model != coder.model:
@@ -438,7 +438,7 @@ class PostgresStore:
 
 
 def _paged(connection: Any, statement: str) -> Iterator[Any]:
-    """The rows of a statement inside a transaction, some at a time."""
+    """The rows of a statement inside a transaction, a page at a time."""
     connection.execute(f"DECLARE everything NO SCROLL CURSOR FOR {statement}".encode())
     fetch = f"FETCH {_PAGE} FROM everything".encode()
     while rows := connection.execute(fetch).fetchall():

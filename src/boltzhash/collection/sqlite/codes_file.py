@@ -1,9 +1,9 @@
 """codes.map: the packed codes of a collection in one file, to be mapped into memory and scanned.
 
-A header of one page (JSON), then int64 places, uint8 codes, and a byte a code that says whether the
-model knew any word of the document. It is a copy: SQLite is the truth, and a file that is damaged,
-of another model or too old is made again. It is written beside its place and moved there, never
-changed, so what a process has mapped stays what it was.
+A header of one page (JSON), then int64 places, uint8 codes, and one byte per code that says whether
+the model knew any word of the document. It is a copy: SQLite is the truth, and a file that is damaged,
+of another model or too old is rebuilt. It is written beside its place and moved there, never
+changed, so what a process has mapped stays as it was.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CodesFile(NamedTuple):
 
 
 def write_codes_file(folder: Path, contents: CodesFile) -> None:
-    """Replace codes.map; where it cannot be written, the next reader has to make it anew."""
+    """Replace codes.map; if it cannot be written, the next reader has to build it."""
     try:
         _remove_abandoned(folder)
         descriptor, name = tempfile.mkstemp(prefix=f".{CODES_FILE}.", dir=folder)
@@ -52,7 +52,7 @@ def write_codes_file(folder: Path, contents: CodesFile) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             _write(file, contents)
-        shutil.copymode(folder / DATABASE, name)  # who may read the one may read the other
+        shutil.copymode(folder / DATABASE, name)  # whoever may read one may read the other
         os.replace(name, folder / CODES_FILE)
     except OSError:  # a full disk, say
         Path(name).unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def write_codes_file(folder: Path, contents: CodesFile) -> None:
 
 
 def read_codes_file(folder: Path, model: str, n_bytes: int) -> CodesFile | None:
-    """codes.map, mapped; None where there is none, or none that can be used."""
+    """codes.map, mapped; None if there is none that can be used."""
     path = folder / CODES_FILE
     try:
         with path.open("rb") as file:
@@ -78,7 +78,7 @@ def read_codes_file(folder: Path, model: str, n_bytes: int) -> CodesFile | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        _log.warning("%s is damaged (%s): made again from the collection", path, error)
+        _log.warning("%s is damaged (%s): rebuilt from the collection", path, error)
         return None
 
 
@@ -88,7 +88,7 @@ def remove_codes_file(folder: Path) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Unfinished files of processes that were killed: those that nobody can still be writing."""
+    """Remove unfinished files of processes that were killed: those that nobody can still be writing."""
     for path in folder.glob(f".{CODES_FILE}.*"):
         if time.time() - path.stat().st_mtime > _ABANDONED_AFTER:
             path.unlink(missing_ok=True)

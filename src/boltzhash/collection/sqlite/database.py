@@ -31,9 +31,9 @@ class State(NamedTuple):
     n_documents: int
     model: str  # fingerprint of the hasher that made the codes
     n_bits: int
-    next_model: str | None  # the one that a rehash is going over to
+    next_model: str | None  # the one that a rehash is switching to
     changes_since: int  # the log of changes reaches back to this generation
-    n_changes: int  # how many that log has
+    n_changes: int  # how many entries that log has
     indexing: str | None  # what an interrupted add has to resume from
 
 
@@ -43,7 +43,7 @@ _TYPES = get_type_hints(State)
 class Database:
     """One connection. Every transaction that writes is on disk when it is acknowledged.
 
-    ``wait`` is how many seconds a write waits for another process that writes.
+    ``wait`` is how many seconds a write waits for another process to finish writing.
     """
 
     def __init__(self, folder: Path, wait: float) -> None:
@@ -74,17 +74,17 @@ class Database:
 
     @contextmanager
     def _unlocked_reading(self) -> Iterator[None]:
-        """Where this process cannot lock the file: look whether others write, and refuse half of it."""
+        """If this process cannot lock the file: see whether others write, and refuse a torn read."""
         if self._rest is None:
             yield
             return
         if self._at_rest() != self._rest:
             self.connection.close()
-            self._open()  # now perhaps with the lock of the one that writes
+            self._open()  # now perhaps with the writer's lock
         try:
             yield
         except (sqlite3.Error, CollectionError):
-            self._refuse_torn()  # then it may be no damage
+            self._refuse_torn()  # then it may not be damage
             raise
         self._refuse_torn()
 
@@ -99,7 +99,7 @@ class Database:
     def writing(self) -> Iterator[State]:
         """A transaction that is written whole or not at all, and raises the generation.
 
-        The state that it yields has the generation that will be when it is committed.
+        The state that it yields has the generation that holds once it is committed.
         """
         with self.plain_errors():
             try:
@@ -129,7 +129,7 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _in_plain_words(error, self.path, self.wait) from error
-        except UnicodeDecodeError as error:  # text that SQLite gave is none
+        except UnicodeDecodeError as error:  # text from SQLite that is not UTF-8
             raise CollectionError(f"{self.path} is damaged: {error}") from error
 
     def _open(self) -> None:
@@ -145,13 +145,13 @@ class Database:
             raise
 
     def _connect(self) -> bool:
-        """Make the connection; whether it can write."""
+        """Connect; returns whether the connection can write."""
         address = f"file:{quote(str(self.path.absolute()))}"
         self._rest: tuple[int, ...] | None = None
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
             self.connection = self._connected(f"{address}?mode=rw")
             return True
-        # Without write permission there can be no lock file but that of another who writes.
+        # Without write permission the only lock file there can be is another writer's.
         self._rest = self._at_rest()
         how = "immutable=1" if self._rest is not None else "mode=ro"
         self.connection = self._connected(f"{address}?{how}")
@@ -178,7 +178,7 @@ class Database:
         (application,) = self.connection.execute("PRAGMA application_id").fetchone()
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION_ID:
-            raise CollectionError(f"{self.path} is an SQLite file, but not of a collection")
+            raise CollectionError(f"{self.path} is an SQLite file, but not a collection")
         if version > FORMAT_VERSION:
             raise CollectionError(
                 f"{self.path} has format version {version}; this boltzhash reads up to "
@@ -188,11 +188,11 @@ class Database:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """All steps in one transaction: afterwards the file is new, or as it was."""
+        """All steps in one transaction: afterwards the file is upgraded, or as it was."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-            for step in range(version, FORMAT_VERSION):  # none where another process was faster
+            for step in range(version, FORMAT_VERSION):  # none if another process was faster
                 UPGRADES[step](self.connection)
             self.connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
             self.connection.execute("COMMIT")

@@ -34,7 +34,7 @@ class FieldFilter:
         generation: int,
         last_place: int,
     ) -> Mask | None:
-        """Of each place, whether all conditions hold for it; None where there are no conditions."""
+        """For each place, whether all conditions hold; None if there are no conditions."""
         if generation != self._generation:
             self._generation, self._answers = generation, {}
         allowed: Mask | None = None
@@ -85,7 +85,7 @@ def _mark_compared(connection: sqlite3.Connection, condition: Compared, mask: Ma
 def _mark(
     connection: sqlite3.Connection, mask: Mask, field: str, term: str, values: list[Any]
 ) -> None:
-    # One long string is three times as fast as a row a place.
+    # One long string is three times as fast as one row per place.
     (places,) = connection.execute(
         f"SELECT group_concat(place) FROM fields WHERE field = ? AND {term}", (field, *values)
     ).fetchone()
@@ -94,7 +94,7 @@ def _mark(
 
 
 def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[FieldValue]]:
-    """The commonest values of each field, at most so many."""
+    """The commonest values of each field, at most ``most``."""
     values: dict[str, list[FieldValue]] = {}
     # A blob is how true, false, lists and objects are kept: see schema.stored_value.
     for field, value, count in connection.execute(
@@ -108,7 +108,7 @@ def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[Fi
 
 
 def values_of(connection: sqlite3.Connection, field: str) -> dict[int, Scalar]:
-    """The value of a field by place, lists and objects left out."""
+    """The value of a field by place, without lists and objects."""
     rows = connection.execute(
         "SELECT place, value FROM fields WHERE field = ? AND value != x''", (field,)
     )

@@ -1,4 +1,4 @@
-"""Keeping a collection: making its database, what it costs, whether it is whole, copies of it."""
+"""Maintaining a collection: making its database, what it costs, whether it is intact, copies of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_database(folder: Path, fill: Callable[[sqlite3.Connection], None]) -> N
 
 
 def counts(database: Database) -> Counts:
-    """What :meth:`Collection.stats` says of documents beside their number."""
+    """What :meth:`Collection.stats` says about documents besides their number."""
     (unknown,) = database.connection.execute(
         "SELECT count(*) FROM codes WHERE known = 0"
     ).fetchone()
@@ -37,7 +37,7 @@ def counts(database: Database) -> Counts:
 
 
 def sizes(database: Database, folder: Path) -> dict[str, int]:
-    """Bytes in all, and by table if this SQLite can tell them."""
+    """Bytes in total, and by table if this SQLite can tell."""
     tables = _bytes_by_table(database)
     (pages,) = database.connection.execute("PRAGMA page_count").fetchone()
     (page_size,) = database.connection.execute("PRAGMA page_size").fetchone()

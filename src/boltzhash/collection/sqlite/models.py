@@ -22,7 +22,7 @@ def save_model(folder: Path, coder: Coder) -> None:
 
 
 def load_model(folder: Path, fingerprint: str) -> Hasher:
-    """The hasher with that fingerprint; refused where it is damaged or not the one."""
+    """The hasher with that fingerprint; refused if it is damaged or a different one."""
     path = model_folder(folder, fingerprint)
     try:
         hasher = load(path)

@@ -35,21 +35,21 @@ def all_coded(database: Database, state: State) -> Iterator[Coded]:
 
 
 def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
-    """Those of the ids that are there."""
+    """The documents with those of the ids that exist."""
     columns = f"{_COLUMNS}, {_CODE}"
     rows = _rows_with(database, columns, "documents JOIN codes USING (place)", "id", ids)
     return {row[1]: _coded(database, state, row) for row in rows}
 
 
 def documents_at(database: Database, places: Places) -> list[Document]:
-    """The documents of some places, in the order asked for."""
+    """The documents at some places, in the order asked for."""
     rows = _rows_with(database, _COLUMNS, "documents", "place", places.tolist())
     found = {row[0]: _document(database, row) for row in rows}
     return [_there(database, found, place) for place in places.tolist()]
 
 
 def coded_at(database: Database, state: State, places: Places) -> list[Coded]:
-    """The documents of some places with their codes, in the order asked for."""
+    """The documents at some places with their codes, in the order asked for."""
     columns = f"{_COLUMNS}, {_CODE}"
     joined = "documents JOIN codes USING (place)"
     rows = _rows_with(database, columns, joined, "place", places.tolist())
@@ -58,7 +58,7 @@ def coded_at(database: Database, state: State, places: Places) -> list[Coded]:
 
 
 def ids_at(database: Database, places: Places) -> list[Id | None]:
-    """The ids of some places, in the order asked for; None if a document is gone."""
+    """The ids at some places, in the order asked for; None if a document is gone."""
     found = dict(_rows_with(database, "place, id", "documents", "place", places.tolist()))
     return [found.get(place) for place in places.tolist()]
 

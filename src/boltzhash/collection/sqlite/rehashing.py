@@ -1,4 +1,4 @@
-"""Going over to another model, with the old codes in use until the new ones are complete."""
+"""Switching to another model, with the old codes in use until the new ones are complete."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def rehash(
     batch: int,
     on_batch: Callable[[int, int], object] | None,
 ) -> None:
-    """Hash all documents anew, a batch a transaction; the last transaction switches.
+    """Rehash all documents, one batch per transaction; the last transaction switches.
 
-    Each batch is read, hashed and written in one transaction, so that a document that is overwritten
+    Each batch is read, hashed and written in one transaction, so a document that is overwritten
     meanwhile is hashed as it then is: an overwritten document loses its new code.
     """
     if not _start(database, folder, coder):
@@ -46,17 +46,17 @@ def rehash(
                 break
             _write_codes(database, coder.hasher, rows)
         done += len(rows)
-        last = rows[-1][0] if rows else 0  # behind the last come those that changed meanwhile
+        last = rows[-1][0] if rows else 0  # after the last come those that changed meanwhile
         if on_batch is not None:
             on_batch(done, state.n_documents)
 
 
 def _start(database: Database, folder: Path, coder: Coder) -> bool:
-    """Note what is to be done; False where the codes are this model's already.
+    """Note what is to be done; False if the codes are already this model's.
 
-    The models of earlier rehashes go when that is noted, so that whenever this is killed the models
-    that the database names are there; and not right after a switch, when another process may be about to
-    load the old one.
+    The models of earlier rehashes are removed when that is noted, so that whenever this is killed the
+    models that the database names are there; and not right after a switch, when another process may be
+    about to load the old one.
     """
     with database.writing() as state:
         if state.model == coder.model:
@@ -65,7 +65,7 @@ def _start(database: Database, folder: Path, coder: Coder) -> bool:
             save_model(folder, coder)
             database.connection.execute("DELETE FROM next_codes")
             database.connection.execute("UPDATE state SET next_model = ?", (coder.model,))
-    with database.writing() as state:  # so that nobody saves another one just now
+    with database.writing() as state:  # so that nobody saves another one at this moment
         remove_models_but(folder, [state.model, state.next_model])
     return True
 

@@ -1,9 +1,9 @@
-"""The tables of a collection, and the way here from older formats.
+"""The tables of a collection, and the upgrade from older formats.
 
 documents   what the user gave; ``place`` is the order of insertion and is never used twice
 codes       the code of each document, and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
-fields      one row a metadata field that a filter can compare: the index behind ``where``
+fields      one row per metadata field that a filter can compare: the index behind ``where``
 changes     the log of places that were overwritten or deleted, for readers that have codes mapped
 state       one row: see ``database.State``
 """
@@ -27,7 +27,7 @@ CREATE TABLE {name} (
 )
 """
 
-# A column without a type keeps what it is given: the ids 1 and "1" differ, so do values of fields.
+# A column without a type keeps what it is given: the ids 1 and "1" differ, and so do field values.
 _TABLES = [
     """
 CREATE TABLE documents (
@@ -86,7 +86,7 @@ def document_checksum(id_: Id, text: str, metadata: str) -> int:
 
 
 def code_checksum(place: int, code: bytes, known: int) -> int:
-    """The place takes part: a code that went to another document is damage too."""
+    """Includes the place: a code that went to another document is damage too."""
     return zlib.crc32(code, place & 0xFFFFFFFF) ^ known
 
 
@@ -101,7 +101,7 @@ def is_whole_code(place: int, code: object, known: object, checksum: object, n_b
 
 
 def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, Any, int]]:
-    """What a filter can find of a document's metadata."""
+    """What a filter can find in a document's metadata."""
     for field, value in metadata.items():
         if value is not None:
             yield field, stored_value(value), place
@@ -110,7 +110,7 @@ def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, A
 def stored_value(value: Any) -> Any:
     """A value that SQLite compares as we do: a BLOB is equal to no number and no text.
 
-    True is not 1 here, and lists and objects are values that equal nothing that can be asked for.
+    True is not 1 here, and lists and objects equal nothing that can be asked for.
     """
     if isinstance(value, bool):
         return bytes([value])

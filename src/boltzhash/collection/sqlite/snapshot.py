@@ -1,7 +1,7 @@
 """The codes of one generation, ready to be scanned, and how they follow the collection.
 
-Most codes are mapped from codes.map. What was written since lies in memory: codes of new and of
-overwritten documents, and which mapped rows no longer count. When that grows, a new file takes it in.
+Most codes are mapped from codes.map. What was written since is in memory: codes of new and of
+overwritten documents, and which mapped rows no longer count. When that grows, a new file absorbs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MANY = 10_000  # codes in memory before they go into a file
 
 
 class Snapshot:
-    """All codes of the collection in ``folder``; :meth:`follow` brings them to a generation."""
+    """All codes of the collection in ``folder``; :meth:`follow` brings them up to a generation."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class Snapshot:
         return Rows(places[order], codes[order], known[order])
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
-        """The k nearest; ``allowed`` says of each place up to ``last_place`` whether it counts."""
+        """The k nearest; ``allowed`` says for each place up to ``last_place`` whether it counts."""
         found = []
         for rows, mask in self._parts(allowed):
             near, distances = scan.top_k(rows.codes, query, k, mask)
@@ -100,7 +100,7 @@ class Snapshot:
         return nearest_first(found, k)
 
     def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
-        """All at most ``radius`` away."""
+        """All that are at most ``radius`` away."""
         found = []
         for rows, mask in self._parts(allowed):
             near, distances = scan.within(rows.codes, query, radius, mask)
@@ -108,7 +108,7 @@ class Snapshot:
         return nearest_first(found)
 
     def has_known_within(self, query: Codes, radius: int) -> bool:
-        """Whether one is that near of whose document the model knows a word."""
+        """Whether there is a code that near whose document has a word that the model knows."""
         for rows, mask in self._parts(None):
             known = rows.known if mask is None else rows.known & mask
             if len(scan.within(rows.codes, query, radius, known)[0]):
@@ -126,20 +126,20 @@ class Snapshot:
             yield fresh, None if allowed is None else allowed[fresh.places]
 
     def _begin_with_file(self, state: State) -> bool:
-        """With what codes.map has; False where that cannot be brought up to date."""
+        """With what codes.map has; False if that cannot be brought up to date."""
         file = read_codes_file(self._folder, state.model, state.n_bits // 8)
         if file is None or file.generation < state.changes_since:
             return False
         if file.generation > state.generation:
-            # Of a time to come: the database was put back to an older one, and when it is as far
-            # again, this file must not pass for its own.
+            # From the future: the database was put back to an older one, and when it is as far
+            # again, this file must not be mistaken for its own.
             remove_codes_file(self._folder)
             return False
         self._set(file)
         return True
 
     def _begin_with_all(self, connection: sqlite3.Connection, state: State) -> None:
-        """With all codes that the database has, some thousands at a time."""
+        """With all codes that the database has, a few thousand at a time."""
         places, codes, known = array("q"), bytearray(), bytearray()
         cursor = connection.execute("SELECT place, code, known, checksum FROM codes ORDER BY place")
         while batch := cursor.fetchmany(_FETCH):

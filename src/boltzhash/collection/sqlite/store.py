@@ -48,7 +48,7 @@ from boltzhash.storage.folders import atomic_folder
 class SqliteStore:
     """One connection. SQLite is the truth; codes are searched in a copy of them, mapped into memory.
 
-    ``coder`` is given if the collection is to be made.
+    ``coder`` is given if the collection is to be created.
     """
 
     format_version = FORMAT_VERSION
@@ -144,7 +144,7 @@ class SqliteStore:
         return self._snapshot.rows()
 
     def documents(self) -> Iterator[Document]:
-        # With a connection of its own, so that the generation holds while others are read.
+        # On its own connection, so that the generation holds while others are read.
         database = Database(self._folder, self._database.wait)
         try:
             with database.reading():

@@ -17,7 +17,7 @@ _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
-    """New documents; refused whole where an id is taken."""
+    """Insert new documents; all are refused if an id is taken."""
     first = _last_place(connection) + 1
     try:
         connection.executemany(
@@ -45,7 +45,7 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
 
 
 def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Coded]) -> None:
-    """New documents, or new contents for an id that is there; that keeps its place."""
+    """Insert new documents, or new contents for an id that exists, which keeps its place."""
     changed = []
     for coded in batch:
         place = _find(connection, coded.document.id)
@@ -70,7 +70,7 @@ def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Co
 
 
 def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id]) -> int:
-    """How many of the ids were there."""
+    """Delete documents; returns how many of the ids existed."""
     gone = []
     for id_ in ids:
         place = _find(connection, id_)
@@ -96,7 +96,7 @@ def start_changes_anew(connection: sqlite3.Connection, generation: int) -> None:
 
 
 def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]) -> None:
-    """Note the places; where that is more than a reader would want to go through, start anew."""
+    """Note the places; if that is more than a reader would want to go through, start over."""
     if state.n_changes + len(places) > max(10_000, state.n_documents // 4):
         start_changes_anew(connection, state.generation)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ from boltzhash.hashers.shared.features import (
     check_rows,
     feature_blocks,
 )
+from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
 from boltzhash.text.sampling import Room, make_room, parse_memory
@@ -45,12 +47,15 @@ from boltzhash.text.tfidf import TfIdf
 from boltzhash.threads import in_threads
 
 BLOCK = 1024
+# Who takes features: said to who gives them to another. A test compares it with the table of hashers.
+WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
 
 
 class Encoded(NamedTuple):
     """Packed codes, and how many different words of each document the model knows.
 
-    None where the codes come from features: they mean something without a word as well.
+    ``codes`` are uint8 (n, n_bits / 8), ``known_words`` int64 (n,), or None where the codes come from
+    features: they mean something without a word as well.
     """
 
     codes: Codes
@@ -70,7 +75,6 @@ class Hasher(Estimator):
 
     tfidf_: TfIdf | None
     feature_scaling_: FeatureScaling | None  # None when fitted without features
-    n_features_in_: int
     distinct_codes_: int  # of the training documents
     bit_balance_: float
 
@@ -154,6 +158,7 @@ class Hasher(Estimator):
         dense = None if features is None else self._features(features)
         if dense is not None:
             check_finite(dense)
+        folder = Path(checkpoint) if checkpoint is not None else None
         before = dict(self.__dict__)
         try:
             matrix = self._fit_documents(X, self._room(max_memory))
@@ -161,11 +166,14 @@ class Hasher(Estimator):
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
             self.feature_scaling_ = None
-            folder = Path(checkpoint) if checkpoint is not None else None
-            self._fit_matrix(matrix, dense, folder, on_epoch)
+            taught = words_a_row(matrix) > 0  # a document with no word teaches nothing
+            inputs = dense if dense is None or taught.all() else dense[taught]
+            self._fit_matrix(matrix[taught], inputs, folder, on_epoch)
             self._check_not_collapsed(matrix, dense)
-        except BaseException:
+        except BaseException as error:
             self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
+            if isinstance(error, TrainingError) and folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)  # going on from there would fail again
             raise
         return self
 
@@ -181,8 +189,18 @@ class Hasher(Estimator):
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
 
         A document with no known word gets the code of the empty document; see
-        :meth:`known_word_counts`. A model fitted with ``features`` makes codes from features, and
-        documents may be left out; where they are given there must be as many.
+        :meth:`known_word_counts`.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_documents, n_words)
+            Texts, or tf-idf. May be left out where there are features.
+        features : float matrix of shape (n_documents, n_columns), optional
+            For a model that was fitted with features, which makes codes from these.
+
+        Returns
+        -------
+        uint8 array (n_documents, n_bits / 8)
         """
         blocks = self.transform_blocks(X, features=features)
         return np.concatenate([encoded.codes for encoded in blocks])
@@ -190,6 +208,7 @@ class Hasher(Estimator):
     def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
         """The codes a block of documents at a time: for more than fit into memory.
 
+        ``X`` and ``features`` are those of :meth:`transform`.
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
@@ -211,15 +230,19 @@ class Hasher(Estimator):
         return Encoded(pack(self._bits(rows)), words_a_row(rows) if reads_words else None)
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
-        """How many different words of each document the model knows.
+        """How many different words of each document the model knows: int64 (n_documents,).
 
+        ``X`` is texts, or tf-idf (n_documents, n_words).
         0 flags a meaningless code, but where codes come from features.
         """
         check_is_fitted(self)
         return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
 
     def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
-        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares."""
+        """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares.
+
+        A float64 matrix (n_texts, n_words).
+        """
         check_is_fitted(self)
         if self.tfidf_ is None:
             raise ValueError(
@@ -245,9 +268,14 @@ class Hasher(Estimator):
         settings = {"class": type(self).__name__, **self._plain_params()}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
-    def _plain_params(self) -> dict[str, Any]:
+    def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
         params = self.get_params(deep=False)
-        return {name: _plain(name, value) for name, value in params.items()}
+        return {
+            name: _plain(name, value) for name, value in params.items() if name not in leave_out
+        }
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _words(self) -> list[str] | None:
         return self.tfidf_.words_ if self.tfidf_ is not None else None
@@ -287,9 +315,9 @@ class Hasher(Estimator):
                 )
             hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
         prefix = "learned."
-        hasher._set_arrays(
-            {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        )
+        learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        check_numbers(learned)
+        hasher._set_arrays(learned)
         return hasher
 
     @abstractmethod
@@ -304,7 +332,10 @@ class Hasher(Estimator):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Learn from tf-idf rows and, where the method takes them, features of the documents."""
+        """Learn from tf-idf rows and, where the method takes them, features of the same documents.
+
+        Each of them has a word.
+        """
 
     @abstractmethod
     def _bits(self, rows: DocumentRows) -> Bits:
@@ -315,8 +346,17 @@ class Hasher(Estimator):
         """What was learned."""
 
     @abstractmethod
+    def _shapes(self) -> Shapes:
+        """The shape of each array that the model cannot do without."""
+
     def _set_arrays(self, arrays: Arrays) -> None:
         """Take back what :meth:`_arrays` gave."""
+        check_shapes(arrays, self._shapes())
+        self._keep_arrays(arrays)
+
+    @abstractmethod
+    def _keep_arrays(self, arrays: Arrays) -> None:
+        """Make arrays of the right shapes the model's own."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tfidf_")
@@ -335,9 +375,7 @@ class Hasher(Estimator):
         if texts is None and room is not None:
             raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
         if texts is None:
-            matrix = check_not_negative(
-                validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
-            )
+            matrix = check_not_negative(validate_data(self, X, reset=True, at_least=2))
             self.tfidf_ = None
             return matrix
         tfidf = TfIdf(
@@ -351,8 +389,7 @@ class Hasher(Estimator):
         if room is None:
             matrix = tfidf.fit_transform(texts)
         else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            matrix = tfidf.fit_sample(texts, room, seed)
+            matrix = tfidf.fit_sample(texts, room, self._draw_seed())
         self.tfidf_ = tfidf
         self.n_features_in_ = len(tfidf.words_)
         return matrix
@@ -390,12 +427,9 @@ class Hasher(Estimator):
     def _features(self, features: Any) -> Features:
         """Features where the method takes any; otherwise who does."""
         if not self.takes_features:
-            from boltzhash.hashers import HASHERS
-
-            takers = ", ".join(name for name, kind in HASHERS.items() if kind.takes_features)
             raise ValueError(
                 f"{type(self).__name__} reads words alone, got features; those who take features are "
-                f"{takers}"
+                f"{', '.join(WITH_A_WORD_DECODER)}"
             )
         return check_features(features)
 

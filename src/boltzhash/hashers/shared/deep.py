@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import shutil
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -16,49 +13,29 @@ from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError, TrainingError, require_torch
-from boltzhash.hashers.shared.base import Hasher
+from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared.documents import DocumentRows
-from boltzhash.hashers.shared.estimator import check_is_fitted, check_random_state
+from boltzhash.hashers.shared.estimator import check_is_fitted
 from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
 from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
-from boltzhash.storage.folders import Arrays
+from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
+from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
-from boltzhash.version import __version__
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from boltzhash.training.batches import Batch, Documents, Terms
-    from boltzhash.training.loop import EpochRecord
     from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.tensors import Generator, Tensor
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
 DEFAULT_LEARNING_RATE = 5e-3
 
-
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of the tf-idf of a word
 
 
-def ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
-    """From the first value to the last as progress goes from 0 to 1, and no further.
-
-    >>> import torch
-    >>> ramp((0.0, 0.5), torch.tensor([0.0, 0.5, 2.0]))
-    tensor([0.0000, 0.2500, 0.5000])
-    """
-    first, last = ends
-    if first == last:
-        return first
-    import torch
-
-    return torch.rsub(progress.clamp(max=1), first, alpha=first - last)  # in one kernel
-
-
-class DeepHasher(Hasher):
+class DeepHasher(TrainedHasher):
     """A variational autoencoder over words: tf-idf or features → posterior over codes → words.
 
     A subclass says which parameters its posterior has (``_heads``), and what one step of training
@@ -119,11 +96,7 @@ class DeepHasher(Hasher):
         Number of words.
     """
 
-    needs_torch: ClassVar[bool] = True
     takes_features: ClassVar[bool] = True
-
-    weights_: Arrays
-    history_: list[EpochRecord]
 
     def __init__(
         self,
@@ -136,16 +109,12 @@ class DeepHasher(Hasher):
         decoder_noise: tuple[float, float] = (0.5, 0.5),
         hidden_units: int = 500,
         dropout: float = 0.2,
-        epochs: int | None = None,
-        batch_size: int = 200,
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
-        device: str = "auto",
-        verbose: bool = False,
         **shared: Any,
     ) -> None:
-        super().__init__(n_bits, **shared)
+        super().__init__(n_bits, learning_rate=learning_rate, **shared)
         self.target = target
         self.input_length = input_length
         self.kl_weight = kl_weight
@@ -153,13 +122,8 @@ class DeepHasher(Hasher):
         self.decoder_noise = decoder_noise
         self.hidden_units = hidden_units
         self.dropout = dropout
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
-        self.device = device
-        self.verbose = verbose
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:
@@ -173,7 +137,7 @@ class DeepHasher(Hasher):
         """How many inference networks make an equal part of the code each."""
         return 1
 
-    def _parts(self, generator: torch.Generator) -> dict[str, Any]:
+    def _parts(self, generator: Generator) -> dict[str, Any]:
         """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
         return {}
 
@@ -187,10 +151,10 @@ class DeepHasher(Hasher):
 
     def _noise(self, like: Tensor, batch: Batch) -> Tensor:
         """The noise added to a code before the decoder: drawn once, however often f is evaluated."""
-        import torch
+        from boltzhash.training.tensors import linear_ramp, standard_normal
 
-        noise = torch.empty_like(like).normal_(generator=batch.generator)
-        return ramp(self.decoder_noise, batch.progress) * noise
+        noise = standard_normal(like, batch.generator)
+        return linear_ramp(self.decoder_noise, batch.progress) * noise
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction."""
@@ -200,8 +164,10 @@ class DeepHasher(Hasher):
         return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
 
     def _beta(self, batch: Batch) -> Tensor | float:
+        from boltzhash.training.tensors import linear_ramp
+
         so_far = batch.progress if self.kl_ramp == 1 else batch.progress / self.kl_ramp
-        return ramp(self.kl_weight, so_far)
+        return linear_ramp(self.kl_weight, so_far)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
@@ -235,59 +201,37 @@ class DeepHasher(Hasher):
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
         from boltzhash.training.batches import Documents
-        from boltzhash.training.loop import Schedule, choose_device, generator_for, train
+        from boltzhash.training.loop import generator_for
 
-        taught = np.diff(matrix.indptr) > 0  # a document with no word teaches nothing
-        matrix = matrix[taught]
         rows: DocumentRows = matrix
         if features is not None:
-            rows = features if taught.all() else features[taught]
+            rows = features
             self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
         inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        weights_generator = generator_for(seed, 0)
-        model = self._build(matrix.shape[1], weights_generator, inputs.shape[1])
+        seed = self._draw_seed()
+        model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1])
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
-        self.history_ = []
 
-        def after_epoch(record: EpochRecord) -> None:
-            self.history_.append(record)
-            if on_epoch is not None:
-                self._take_weights(model)
-                self._finish(rows)
-                on_epoch(self)
-
-        try:
-            train(
-                model,
-                lambda batch: self._step(model, batch),
-                self._documents(Documents(inputs, targets), matrix, seed),
-                Schedule(
-                    self._n_epochs(matrix.shape[0]),
-                    self.batch_size,
-                    self.learning_rate,
-                    self.learning_rate_decay,
-                ),
-                seed=seed,
-                device=choose_device(self.device),
-                verbose=self.verbose,
-                checkpoint=checkpoint,
-                fingerprint=self._fingerprint(matrix, inputs, seed),
-                on_epoch=after_epoch,
-                on_resume=self.history_.extend,
-            )
+        def take() -> None:
             self._take_weights(model)
             self._finish(rows)
-            self._check_learned(targets)
-        except TrainingError:
-            if checkpoint is not None:  # going on from there would fail again
-                shutil.rmtree(checkpoint, ignore_errors=True)
-            raise
+
+        self._train(
+            model,
+            lambda batch: self._step(model, batch),
+            self._documents(Documents(inputs, targets), matrix, seed),
+            seed=seed,
+            decay=self.learning_rate_decay,
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+            take=take,
+        )
+        self._check_learned(targets)
 
     def _build(
-        self, n_words: int, generator: torch.Generator, n_inputs: int | None = None
+        self, n_words: int, generator: Generator, n_inputs: int | None = None
     ) -> Autoencoder:
         """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
         from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
@@ -342,29 +286,13 @@ class DeepHasher(Hasher):
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
             return self.epochs
-        steps_per_epoch = math.ceil(n_documents / self.batch_size)
-        return max(DEFAULT_EPOCHS, math.ceil(MINIMUM_STEPS / steps_per_epoch))
+        return enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, MINIMUM_STEPS)
 
-    def _fingerprint(self, matrix: sparse.csr_matrix, inputs: DocumentRows, seed: int) -> str:
-        """Names this fit: a checkpoint of another one must not be taken up."""
-        params = self.get_params(deep=False)
-        for name in ("verbose", "random_state", "stop_words"):
-            del params[name]
-        named = [type(self).__name__, __version__, params, seed, matrix.shape]
-        digest = hashlib.sha256(json.dumps(named, default=str).encode())
-        dense = [inputs] if isinstance(inputs, np.ndarray) else []
-        for part in (matrix.data, matrix.indices, matrix.indptr, *dense):
-            digest.update(np.ascontiguousarray(part).data)
-        return digest.hexdigest()
-
-    def _arrays(self) -> Arrays:
-        return self.weights_
-
-    def _set_arrays(self, arrays: Arrays) -> None:
+    def _shapes(self) -> Shapes:
         scaling = self.feature_scaling_
         n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
         n_hidden = self._n_networks() * self.hidden_units
-        shapes = {
+        return {
             "hidden1.weight": (n_inputs, n_hidden),
             "hidden1.bias": (n_hidden,),
             "hidden2.weight": (self.hidden_units, n_hidden),
@@ -374,13 +302,6 @@ class DeepHasher(Hasher):
             **{f"heads.{h}.weight": (self.hidden_units, size) for h, size in self._heads().items()},
             **{f"heads.{h}.bias": (size,) for h, size in self._heads().items()},
         }
-        for name, shape in shapes.items():
-            if name not in arrays or arrays[name].shape != shape:
-                came = arrays[name].shape if name in arrays else "nothing"
-                raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
-            if not np.isfinite(arrays[name]).all():
-                raise ModelError(f"weights {name!r} hold values that are not numbers")
-        self.weights_ = arrays
 
     def _collapse_advice(self) -> str:
         return (
@@ -404,16 +325,12 @@ class DeepHasher(Hasher):
         return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
 
     def _check_params(self) -> None:
-        require_torch()  # said before the corpus is read
-        for name in ("hidden_units", "batch_size"):
-            check_integer(name, getattr(self, name), 1, "a positive integer")
-        if self.epochs is not None:
-            check_integer("epochs", self.epochs, 1, "a positive integer or None")
+        super()._check_params()
+        check_integer("hidden_units", self.hidden_units, 1, "a positive integer")
         check_choice("target", self.target, tuple(TARGET_POWERS))
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:
             check_number("input_length", self.input_length, above=0)
-        check_number("learning_rate", self.learning_rate, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
         check_number("kl_ramp", self.kl_ramp, above=0)
         for name in ("kl_weight", "decoder_noise"):

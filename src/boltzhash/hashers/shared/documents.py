@@ -42,7 +42,7 @@ def one_by_one(X: Any) -> Iterable[Any]:
 
 
 def words_a_row(matrix: sparse.csr_matrix) -> NDArray[np.int64]:
-    """How many different words each document has."""
+    """How many different words each document of a matrix (n_documents, n_words) has."""
     return np.asarray(np.diff(matrix.indptr), dtype=np.int64)
 
 
@@ -54,6 +54,7 @@ def _is_row_of_numbers(item: Any) -> bool:
 
 
 def check_not_negative(matrix: Any) -> sparse.csr_matrix:
+    """A matrix (n_documents, n_words) as CSR, each word of a document once and no zeros kept."""
     rows = sparse.csr_matrix(matrix)
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()  # what follows works in place, and the matrix may be the user's
@@ -68,6 +69,7 @@ def check_not_negative(matrix: Any) -> sparse.csr_matrix:
 
 
 def check_enough_to_learn(matrix: sparse.csr_matrix) -> None:
+    """Refuse tf-idf (n_documents, n_words) without two different documents, or without a word."""
     n = matrix.shape[0]
     if n < 2:
         raise ValueError(f"at least 2 documents are needed to fit, got {n}")

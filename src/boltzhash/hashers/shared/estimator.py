@@ -1,20 +1,24 @@
 """scikit-learn's contract, without its import.
 
 Importing scikit-learn takes longer than everything else that a search needs, so hashers have its
-methods and not its base class. What only fitting, checking a matrix or an error needs is imported then.
+methods and not its base class. Where it is installed, matrices are checked by its functions and errors
+are its own; without it, NumPy and SciPy do the checks that are needed.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
+from boltzhash.errors import NotFittedError
 
-class Estimator(ABC):  # noqa: B024  # what is abstract is in Hasher
+
+class Estimator(ABC):  # what is abstract is in Hasher
     """Constructor arguments as parameters: what ``clone``, pipelines and grid searches use.
 
     >>> class Scaled(Estimator):
@@ -23,6 +27,8 @@ class Estimator(ABC):  # noqa: B024  # what is abstract is in Hasher
     >>> Scaled(2), Scaled(2).get_params(), Scaled().set_params(offset=3)
     (Scaled(factor=2), {'factor': 2, 'offset': 0}, Scaled(offset=3))
     """
+
+    n_features_in_: int
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name; ``deep`` changes nothing, as none is an estimator."""
@@ -55,10 +61,12 @@ class Estimator(ABC):  # noqa: B024  # what is abstract is in Hasher
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def _repr_html_(self) -> str:
-        """How notebooks show it, alone and in a pipeline."""
-        from sklearn.utils import estimator_html_repr
-
+    def _repr_html_(self) -> str | None:
+        """How notebooks show it, alone and in a pipeline; as plain text without scikit-learn."""
+        try:
+            from sklearn.utils import estimator_html_repr
+        except ImportError:
+            return None
         return str(estimator_html_repr(self))
 
     def __sklearn_tags__(self) -> Any:
@@ -76,23 +84,38 @@ class Estimator(ABC):  # noqa: B024  # what is abstract is in Hasher
 
 
 def check_is_fitted(estimator: Estimator) -> None:
-    """Raise scikit-learn's NotFittedError where it is not."""
-    if not estimator.__sklearn_is_fitted__():
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(estimator)
+    """Raise a NotFittedError, scikit-learn's where it is installed, if the estimator is not fitted."""
+    if estimator.__sklearn_is_fitted__():
+        return
+    message = (
+        f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+        "arguments before using this estimator."
+    )
+    try:
+        from sklearn.exceptions import NotFittedError as ScikitLearnsError
+    except ImportError:
+        raise NotFittedError(message) from None
+    raise ScikitLearnsError(message)
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:
-    """A seed, None or a RandomState as a RandomState."""
-    from sklearn.utils import check_random_state
+    """A seed, None or a RandomState as a RandomState, as scikit-learn understands them.
 
-    state: np.random.RandomState = check_random_state(seed)
-    return state
+    >>> check_random_state(7).randint(100), np.random.RandomState(7).randint(100)
+    (47, 47)
+    """
+    if seed is None or seed is np.random:
+        state: np.random.RandomState = np.random.mtrand._rand  # the one that np.random.seed seeds
+        return state
+    if isinstance(seed, np.random.RandomState):
+        return seed
+    if isinstance(seed, Integral):
+        return np.random.RandomState(int(seed))
+    raise ValueError(f"random_state must be an integer, a RandomState or None, got {seed!r}")
 
 
 def validate_rows(estimator: Estimator, X: Any, n_columns: int) -> Any:
-    """A matrix to hash as CSR of float64, or scikit-learn's errors about it."""
+    """A matrix to hash as CSR of float64, of shape (n_documents, n_columns), or errors about it."""
     if (
         isinstance(X, sparse.csr_matrix | sparse.csr_array)
         and X.dtype == np.float64
@@ -101,12 +124,63 @@ def validate_rows(estimator: Estimator, X: Any, n_columns: int) -> Any:
         and np.isfinite(X.data).all()
     ):
         return X  # as our own tf-idf is, so that a search needs no scikit-learn
-    wanted = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 1}
-    return validate_data(estimator, X, reset=False, **wanted)
+    return validate_data(estimator, X, reset=False, at_least=1)
 
 
-def validate_data(estimator: Estimator, X: Any, **wanted: Any) -> Any:
-    """A matrix as it is wanted, or scikit-learn's errors about it."""
-    from sklearn.utils.validation import validate_data
+def validate_data(estimator: Estimator, X: Any, *, reset: bool, at_least: int) -> Any:
+    """A matrix of at least so many rows in float64, a sparse one as CSR, or errors about it.
 
-    return validate_data(estimator, X, **wanted)
+    They are scikit-learn's where it is installed. With ``reset`` the number of columns is what the
+    estimator has from now on; otherwise it must be what it has.
+    """
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:
+        matrix = plain_matrix(X, at_least)
+    else:
+        wanted = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": at_least}
+        return validate_data(estimator, X, reset=reset, **wanted)
+    if reset:
+        estimator.n_features_in_ = matrix.shape[1]
+    elif matrix.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {matrix.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return matrix
+
+
+def plain_matrix(X: Any, at_least: int) -> Any:
+    """The checks of :func:`validate_data` that a matrix cannot do without, by NumPy and SciPy alone.
+
+    >>> plain_matrix([[1, 2]], at_least=1)
+    array([[1., 2.]])
+    >>> plain_matrix([1, 2], at_least=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: X must be a matrix, a row a document, got an array of shape (2,)
+    """
+    if sparse.issparse(X):
+        matrix = X.tocsr()
+    else:
+        try:
+            matrix = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(f"X must be a matrix, a row a document, got {error}") from error
+    if matrix.dtype.kind not in "biufO":
+        raise ValueError(f"X must be a matrix of real numbers, got {matrix.dtype}")
+    try:
+        matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must be a matrix of real numbers, got {error}") from error
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix, a row a document, got an array of shape {matrix.shape}"
+        )
+    if matrix.shape[0] < at_least or matrix.shape[1] == 0:
+        raise ValueError(
+            f"X must have at least {at_least} rows and 1 column, got shape {matrix.shape}"
+        )
+    if not np.isfinite(matrix.data if sparse.issparse(matrix) else matrix).all():
+        raise ValueError("X must hold finite numbers, got NaN or infinity")
+    return matrix

@@ -21,7 +21,10 @@ class BitWords(NamedTuple):
 
 
 def bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) -> Floats:
-    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word, p the words of a code of halves."""
+    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word, p the words of a code of halves.
+
+    ``embedding`` is E (n_bits, n_words), ``bias`` (n_words,); what comes out is (n_bits, n_words).
+    """
     E = embedding.astype(np.float64)
     p = softmax(E.sum(axis=0) / 2 + bias)
     return np.asarray(np.sqrt(p) * (E - (E @ p)[:, None]))
@@ -33,7 +36,10 @@ def words_of_bits(
     words: Sequence[str],
     n_words: int,
 ) -> list[BitWords]:
-    """The ``n_words`` words of each bit that it changes most, either way."""
+    """The ``n_words`` words of each bit that it changes most, either way.
+
+    ``embedding`` (n_bits, len(words)) and ``bias`` (len(words),) are the decoder's.
+    """
 
     def listed(strength: Floats, columns: NDArray[np.intp]) -> list[tuple[str, float]]:
         return [(words[j], float(strength[j])) for j in columns]

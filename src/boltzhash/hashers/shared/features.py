@@ -83,7 +83,7 @@ def check_rows(n_rows: int, n_documents: int) -> None:
 
 
 def feature_blocks(features: Features, documents: Iterable[Any] | None = None) -> Iterator[Floats]:
-    """The rows as float64, a block at a time; at least one block.
+    """The rows of (n_documents, n_columns) as float64, a block at a time; at least one block.
 
     ``documents``, where they are given, are counted as the blocks go by, and must be as many.
     """

@@ -55,6 +55,8 @@ def linear(
 ) -> Floats:
     """x @ weight + bias in float64, each row on its own; ``rectified`` puts 0 for what is below.
 
+    ``x`` is (n, n_inputs), ``weight`` (n_inputs, n_outputs), ``bias`` (n_outputs,).
+
     Compiled for float32 weights. SciPy's row-by-row product is its twin: the same sums in the same
     order, inputs that are 0 left out.
 
@@ -88,13 +90,16 @@ def _linear_in_scipy(
 
 
 def hidden_layers(x: sparse.csr_matrix, weights: Weights) -> Floats:
-    """The two ReLU layers of the inference network, or of several side by side."""
+    """The two ReLU layers of the inference network, or of several side by side.
+
+    ``x`` is (n, n_inputs), what comes out (n, n_networks · n_hidden).
+    """
     h = linear(x, weights["hidden1.weight"], weights["hidden1.bias"], rectified=True)
     return _parallel_linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)
 
 
 def head(hidden: Floats, weights: Weights, name: str) -> Floats:
-    """One parameter of the posterior, linear in the last hidden layer."""
+    """One parameter of the posterior, linear in the last hidden layer (n, n_networks · n_hidden)."""
     return _parallel_linear(hidden, weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"])
 
 

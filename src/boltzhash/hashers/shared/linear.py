@@ -12,11 +12,11 @@ from numpy.random import RandomState
 from scipy import sparse
 
 from boltzhash.codes import Bits
-from boltzhash.errors import ModelError
 from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.storage.folders import Arrays
 from boltzhash.text.tfidf import unit_rows
 
@@ -55,18 +55,16 @@ class LinearHasher(Hasher):
                 "at least 2 different words are needed, for documents are compared by their angle; "
                 f"got n_features={matrix.shape[1]}"
             )
-        rows = unit_rows(matrix[np.diff(matrix.indptr) > 0])  # one with no word teaches nothing
-        self.directions_, self.offsets_ = self._learn(rows, check_random_state(self.random_state))
+        random = check_random_state(self.random_state)
+        self.directions_, self.offsets_ = self._learn(unit_rows(matrix), random)
 
     def _arrays(self) -> Arrays:
         return {"directions": self.directions_, "offsets": self.offsets_}
 
-    def _set_arrays(self, arrays: Arrays) -> None:
-        shapes = {"directions": (self.n_features_in_, self.n_bits), "offsets": (self.n_bits,)}
-        for name, shape in shapes.items():
-            if name not in arrays or arrays[name].shape != shape:
-                came = arrays[name].shape if name in arrays else "nothing"
-                raise ModelError(f"weights {name!r} should have shape {shape}, got {came}")
+    def _shapes(self) -> Shapes:
+        return {"directions": (self.n_features_in_, self.n_bits), "offsets": (self.n_bits,)}
+
+    def _keep_arrays(self, arrays: Arrays) -> None:
         self.directions_ = np.asarray(arrays["directions"], dtype=np.float64)
         self.offsets_ = np.asarray(arrays["offsets"], dtype=np.float64)
 

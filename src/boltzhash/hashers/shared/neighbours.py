@@ -13,6 +13,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.errors import needs_extra
 from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.text.tfidf import unit_rows
 
@@ -26,17 +27,23 @@ Vectors = NDArray[np.float32]
 
 
 def nearest_documents(matrix: sparse.csr_matrix, k: int, random: RandomState) -> RowNumbers:
-    """Row numbers of the k nearest other documents of each, the nearest first."""
+    """Row numbers (n, k) of the k nearest other documents of each, the nearest first.
+
+    ``matrix`` is tf-idf (n, n_words).
+    """
     return nearest_by_cosine(latent_semantics(matrix, random), k)
 
 
 def nearest_vectors(rows: Vectors, k: int) -> RowNumbers:
-    """The same by the cosine of dense rows."""
+    """The same by the cosine of dense rows (n, n_columns)."""
     return nearest_by_cosine(_unit(rows), k)
 
 
 def latent_semantics(matrix: sparse.csr_matrix, random: RandomState) -> Vectors:
-    """Documents as vectors of length 1 in the space of the ``DIMENSIONS`` leading directions."""
+    """Documents as vectors of length 1 in the space of the ``DIMENSIONS`` leading directions.
+
+    From tf-idf (n, n_words) to at most (n, DIMENSIONS).
+    """
     rows = unit_rows(matrix)
     n = min(DIMENSIONS, min(rows.shape))
     vectors = rows @ leading_directions(rows, n, random, centred=False)
@@ -75,8 +82,11 @@ def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
 
 
 def _from_cells(vectors: Vectors, k: int) -> RowNumbers:
-    import faiss
-
+    try:
+        import faiss
+    except ImportError:
+        what = f"finding the neighbours of more than {EXACT_UP_TO} documents"
+        raise needs_extra(what, "faiss", "train") from None
     index: Any
     n_cells = int(4 * np.sqrt(len(vectors)))
     index = faiss.index_factory(vectors.shape[1], f"IVF{n_cells},Flat", faiss.METRIC_INNER_PRODUCT)

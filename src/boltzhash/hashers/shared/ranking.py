@@ -22,6 +22,8 @@ BLOCK = 512
 def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
     """For each epoch, two companions of every document: one that the labeller calls nearer, one farther.
 
+    ``matrix`` is tf-idf (n, n_words); a companion is an array of n row numbers.
+
     The labeller is self-taught hashing, as in RBSH; companions are drawn from the ``CANDIDATES`` nearest
     documents by its codes, so that telling them apart teaches something.
     """
@@ -29,15 +31,23 @@ def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
     return lambda rng: list(draw_pairs(neighbours, distances, rng))
 
 
+def check_labeller() -> None:
+    """Raise if the labeller cannot be fitted here: said before the corpus is read."""
+    SelfTaughtHashing()._check_params()
+
+
 def weak_neighbours(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The nearest documents of each by the labeller's codes, and their distances."""
+    """The nearest documents of each by the labeller's codes, and their distances: (n, k) both."""
     n_bits = min(LABELLER_BITS, 8 * max(1, (min(matrix.shape) - 2) // 8))
     codes = SelfTaughtHashing(n_bits).fit(matrix).transform(matrix)
     return nearest(codes, min(CANDIDATES, matrix.shape[0] - 1))
 
 
 def nearest(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The k nearest other documents of each, and their distances; in blocks, never n × n."""
+    """The k nearest other documents of each, and their distances, (n, k); in blocks, never n × n.
+
+    ``codes`` are packed, (n, n_bits / 8).
+    """
     rows, distances = [], []
     for start in range(0, len(codes), BLOCK):
         block = hamming(codes[start : start + BLOCK], codes)
@@ -52,7 +62,7 @@ def nearest(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]
 def draw_pairs(
     neighbours: NDArray[np.int64], distances: NDArray[np.int32], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two different neighbours of each document, the nearer one first."""
+    """Two different neighbours (n,) of each document, the nearer one first, out of k (n, k)."""
     n, k = neighbours.shape
     one = rng.integers(k, size=n)
     other = (one + rng.integers(1, max(2, k), size=n)) % k

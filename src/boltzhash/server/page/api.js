@@ -32,7 +32,7 @@ async function send(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The service does not answer. Is it still running?");
+    throw new Refused(0, "The service is not answering. Is it still running?");
   }
 }
 
@@ -47,7 +47,7 @@ async function answer(response) {
   throw new Refused(response.status, body?.error?.message ?? `The service answered ${response.status}.`);
 }
 
-// Only the newest of several requests counts: starting another gives up the one before.
+// Only the newest of several requests counts: starting another aborts the one before.
 export class Newest {
   #controller = null;
 

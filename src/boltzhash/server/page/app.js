@@ -31,7 +31,7 @@ async function show({ focus = false } = {}) {
   document.title = { search: state.q ? `${state.q.slice(0, 60)} · boltzhash` : "boltzhash", map: "Map · boltzhash", bits: "Bits · boltzhash", duplicates: "Duplicates · boltzhash" }[state.view];
   if (stats.documents === 0) {
     main.replaceChildren(emptyCollection());
-    stats = null; // by the next look there may be some
+    stats = null; // there may be some the next time
     return;
   }
   VIEWS[state.view](main, state, { stats, go });
@@ -39,7 +39,7 @@ async function show({ focus = false } = {}) {
   if (focus) scrollTo(0, 0);
 }
 
-// To another state of the page; a field that is not given is as it is at first.
+// Go to another state of the page; fields that are not given have their defaults.
 function go(changes) {
   const state = { ...read(), q: "", like: null, bit: null, ...changes };
   remember(state, { anew: true });
@@ -48,7 +48,7 @@ function go(changes) {
 
 function noCollection() {
   return notice("There is no collection yet",
-    element("p", {}, "The service looks for one in the folder that it was started with. Make it from your documents, one JSON object with “id” and “text” a line:"),
+    element("p", {}, "The service looks for one at the location that it was started with. Make it from your documents, one JSON object with “id” and “text” per line:"),
     element("pre", { tabindex: "0" }, "boltzhash fit documents.jsonl -o model\nboltzhash index model documents.jsonl -o COLLECTION"),
     element("p", {}, "or from the documentation of Python itself: ", element("code", {}, "boltzhash demo -o COLLECTION"), "."),
     element("p", {}, element("button", { type: "button", onclick: () => show() }, "Look again")));

@@ -1,4 +1,4 @@
-// The bits: what each stands for, how often it is on, and which go together.
+// The bits: what each stands for, how often it is on, and which ones go together.
 
 import { Newest, get } from "./api.js";
 import { announce, element, failure } from "./dom.js";
@@ -39,11 +39,11 @@ function show(body, told, state, go) {
   };
   const table = bitTable(told, choose);
   const source = told.words_from === "decoder"
-    ? "Words are those that the model's decoder makes likelier."
-    : "Words are those that tell documents with the bit from those without.";
+    ? "The words are those that the model's decoder makes likelier."
+    : "The words are those that tell documents with the bit from those without it.";
   body.replaceChildren(
     element("p", { class: "lead" },
-      `${told.n_bits} bits. Each splits the collection in two: the words of one side, and of the other. ${source}`),
+      `${told.n_bits} bits. Each splits the collection in two: the words of one side and those of the other. ${source}`),
     element("div", { class: "bits" }, heatMap(told, state, choose), element("div", {}, details, table.element)),
   );
   if (state.bit !== null && state.bit < told.n_bits) choose(state.bit, { scroll: false });
@@ -101,7 +101,7 @@ function heatMap(told, state, choose) {
   const under = element("p", { class: "hint", "aria-hidden": "true" });
   const say = {
     couplings: "Couplings learned by the Boltzmann posterior: the mean of Σ over documents.",
-    correlations: "Correlation of the codes of the documents.",
+    correlations: "Correlation of the bits over the codes of the documents.",
   };
   const ends = [element("span", {}), element("span", {})];
   const draw = () => {
@@ -145,7 +145,7 @@ function heatMap(told, state, choose) {
     under);
 }
 
-// The numbers of some bits, evenly along a side.
+// The numbers of some bits, evenly spaced along a side.
 function axis(name, n) {
   return element("div", { class: name, "aria-hidden": "true" }, ...[0, 1, 2, 3].map((part) => element("span", {}, String((part * n) / 4))));
 }
@@ -158,7 +158,7 @@ function strongest(matrix) {
   return `The strongest is between bits ${best[0]} and ${best[1]}: ${best[2].toFixed(2)}.`;
 }
 
-// A square a pair, blue apart, orange together, of the largest value off the diagonal.
+// One square per pair, blue apart, orange together, relative to the largest value off the diagonal.
 function drawMatrix(canvas, matrix) {
   const n = matrix.length;
   canvas.width = n;

@@ -17,7 +17,7 @@ function split(text) {
   return { pieces: words, words: solid.slice(0, MOST), cut: solid.length > MOST };
 }
 
-// For each word of both sides whether it has a partner on the other.
+// For each word of both sides, whether it has a partner on the other side.
 export function alignment(one, other) {
   const width = other.length + 1;
   const lengths = new Uint16Array((one.length + 1) * width);

@@ -1,4 +1,4 @@
-// Filters on metadata: a field, one of its commonest values; each that is set is a chip.
+// Filters on metadata: a field and one of its commonest values; each filter that is set is a chip.
 
 import { element } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The map: a point a document. Drag, zoom, hover, and click to search near.
+// The map: one point per document. Drag, zoom, hover, and click to search nearby.
 
 import { Newest, get } from "./api.js";
 import { announce, counted, element, failure, notice, number } from "./dom.js";
@@ -39,7 +39,7 @@ function commands(message) {
   return [element("p", {}, ...parts)];
 }
 
-// The field with few values that most documents have says most at a glance.
+// A field with few values that most documents have says the most at a glance.
 function usual(fields) {
   const counts = Object.entries(fields)
     .filter(([, values]) => values.length > 1 && values.length <= 12)
@@ -54,7 +54,7 @@ function show(body, told, fields, state, go) {
   const shown = palette.map(() => true);
   const canvas = element("canvas", {
     tabindex: "0", role: "application", "aria-label":
-      `Map of ${number(points.n)} documents. Arrow keys move, plus and minus zoom, Enter searches near the middle.`,
+      `Map of ${number(points.n)} documents. Arrow keys move, plus and minus zoom, Enter searches near the centre.`,
   });
   const tip = element("div", { class: "tip", hidden: true });
   const frame = element("div", { class: "map" }, canvas, tip);
@@ -77,7 +77,7 @@ function show(body, told, fields, state, go) {
         element("button", { type: "button", "aria-label": "Zoom out", onclick: () => chart.zoom(1 / 1.6) }, "−"),
         element("button", { type: "button", onclick: () => chart.reset() }, "All"))),
     frame,
-    element("p", { class: "hint" }, `${number(points.n)} documents${left}. Near points have near codes; click one to search near it.`),
+    element("p", { class: "hint" }, `${number(points.n)} documents${left}. Nearby points have similar codes; click one to search near it.`),
   );
   chart.begin();
   announce(`Map of ${counted(points.n, "document", "documents")}`);
@@ -113,7 +113,7 @@ function legend(told, palette, shown, redraw) {
   return element("span", { class: "legend", role: "group", "aria-label": "Show only" }, ...buttons);
 }
 
-// The first words of a document, without a first paragraph that only says the title again.
+// The first words of a document, without a first paragraph that only repeats the title.
 function beginning({ title, text }) {
   const words = (some) => some.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join(" ");
   const [first, ...rest] = text.split("\n\n");
@@ -188,7 +188,7 @@ class Chart {
     this.moving();
   }
 
-  // Coarse while it moves where there are many points, fine when it rests.
+  // Coarse while it moves if there are many points, fine when it rests.
   moving() {
     this.draw(this.points.n > MANY);
     clearTimeout(this.settle);

@@ -1,4 +1,4 @@
-// Many points on a canvas: drawn pixel by pixel into one image, found again through a grid.
+// Many points on a canvas: drawn pixel by pixel into one image, looked up through a grid.
 
 const CELLS = 128;
 
@@ -28,7 +28,7 @@ export class Points {
     this.starts = starts;
   }
 
-  // The point nearest to (x, y) within `reach`, all in the map's own units; -1 where there is none.
+  // The point nearest to (x, y) within `reach`, all in the map's own units; -1 if there is none.
   nearest(x, y, reach) {
     let best = -1;
     let least = reach * reach;
@@ -49,7 +49,7 @@ export class Points {
     return best;
   }
 
-  // `palette` has [r, g, b] a colour; `shown` says of each colour whether it is drawn strongly.
+  // `palette` has [r, g, b] for each colour; `shown` says which colours are drawn strongly.
   draw(context, view, palette, shown, { quick }) {
     const { width, height } = context.canvas;
     const image = context.createImageData(width, height);

@@ -45,5 +45,5 @@ function contents(found, dialog, onLike) {
 }
 
 document.getElementById("reader").addEventListener("click", (event) => {
-  if (event.target.id === "reader") event.target.close(); // beside the dialog
+  if (event.target.id === "reader") event.target.close(); // outside the dialog
 });

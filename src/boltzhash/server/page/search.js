@@ -95,7 +95,7 @@ export function searchView(main, state, { stats, go }) {
     const children = [];
     if (found.query.known_words === 0) {
       children.push(element("p", { class: "caution" },
-        "The model knows none of these words, so their code, and the order below, mean nothing."));
+        "The model knows none of these words, so their code and the order below mean nothing."));
     }
     if (found.hits.length === 0) {
       children.push(element("p", { class: "nothing" }, "No document passes these filters."));
@@ -105,7 +105,7 @@ export function searchView(main, state, { stats, go }) {
       announce(`${counted(found.hits.length, "document", "documents")}, the nearest ${counted(nearest, "bit", "bits")} away`);
       children.push(
         element("p", { class: "summary" }, barcode(code), element("span", {}, state.like !== null ? "its code" : "the code of your words"),
-          element("span", { class: "bar-key" }, element("i", { class: "same" }), "bits that agree", element("i", { class: "other" }), "that differ")),
+          element("span", { class: "bar-key" }, element("i", { class: "same" }), "bits that agree", element("i", { class: "other" }), "bits that differ")),
         element("h2", { class: "unseen" }, "Documents found"),
         hitList(found.hits, { query, code, onLike, onBit }),
       );
@@ -143,11 +143,11 @@ export function searchView(main, state, { stats, go }) {
 function welcome(stats, go) {
   return element("div", { class: "welcome" },
     element("p", { class: "lead" },
-      `${number(stats.documents)} documents, each kept as a code of ${stats.bits} bits. Documents about the same things have codes that differ in few of them.`),
-    element("p", {}, "Type a few words: their code is compared with all others as you type. Or look around:"),
+      `${number(stats.documents)} documents, each kept as a code of ${stats.bits} bits. Documents about the same things have codes that differ in only a few bits.`),
+    element("p", {}, "Type a few words: their code is compared with all the others as you type. Or look around:"),
     element("ul", { class: "ways" },
-      way("map", "Map", "Every document a point; what has near codes lies near.", go),
-      way("bits", "Bits", `What each of the ${stats.bits} bits stands for, and which go together.`, go),
+      way("map", "Map", "Every document is a point, near those with similar codes.", go),
+      way("bits", "Bits", `What each of the ${stats.bits} bits stands for, and which ones go together.`, go),
       way("duplicates", "Duplicates", "Documents that say the same, side by side.", go)),
   );
 }

@@ -1,9 +1,9 @@
-// What the page shows is in its address, so that a link keeps it.
+// What the page shows is in its address, so that a link preserves it.
 
 const DEFAULTS = {
   view: "search",
   q: "",
-  like: null, // an id, as JSON: "7" and 7 are two
+  like: null, // an id, as JSON: "7" and 7 are two ids
   words: true,
   where: {},
   k: 20,

@@ -1,7 +1,8 @@
 """Distributions over binary codes, written with torch: what training samples from and evaluates.
 
 Every distribution is batched over its leading dimensions and offers ``sample``, ``log_prob``,
-``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes.
+``mean`` and ``enumerate_support``; small cases are checked by enumerating all codes. Codes s have shape
+(..., n_bits), their log probabilities (...).
 """
 
 from boltzhash.training.distributions.bernoulli import Bernoulli, FairBits, enumerate_codes
@@ -10,6 +11,8 @@ from boltzhash.training.distributions.boltzmann import (
     CholeskyCovariance,
     Covariance,
     LowRankCovariance,
+    cholesky_boltzmann,
+    low_rank_boltzmann,
 )
 from boltzhash.training.distributions.gaussian import Gaussian
 from boltzhash.training.distributions.mixture import BernoulliMixture
@@ -31,5 +34,7 @@ __all__ = [
     "GaussianMixturePrior",
     "LowRankCovariance",
     "MixturePrior",
+    "cholesky_boltzmann",
     "enumerate_codes",
+    "low_rank_boltzmann",
 ]

@@ -12,10 +12,12 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
 from boltzhash.training.distributions.mixture import BernoulliMixture
+from boltzhash.training.fused.functions import LowRankDraws
 
 
 class Covariance(Protocol):
@@ -63,8 +65,6 @@ class LowRankCovariance:
             return empty.normal_(generator=generator)
 
         if len(batch) == 1 and fused.fits(location, self.deviation, self.factor):
-            from boltzhash.training.fused.functions import LowRankDraws
-
             parts = (location, self.deviation, self.factor)
             drawn: Tensor = LowRankDraws.apply(*parts, epsilon(m + v))  # type: ignore[no-untyped-call]
             return drawn
@@ -185,3 +185,38 @@ class Boltzmann:
 
     def enumerate_support(self) -> Tensor:
         return enumerate_codes(self.location.shape[-1]).to(self.location)
+
+
+def low_rank_boltzmann(
+    location: Tensor, deviation: Tensor, couplings: Tensor | None = None
+) -> Boltzmann:
+    """Σ = D + UUᵀ of a network's outputs: D^½ = softplus, U = tanh / v as in the authors' code.
+
+    Parameters
+    ----------
+    location, deviation : Tensors of shape (n, n_bits)
+    couplings : Tensor of shape (n, n_bits · v), optional
+        None for v = 0, independent bits.
+    """
+    if couplings is None:
+        factor = location.new_zeros(*location.shape, 0)
+    else:
+        factor = couplings.tanh().view(*location.shape, -1)
+        factor = factor / factor.shape[-1]
+    return Boltzmann(location, LowRankCovariance(softplus(deviation), factor))
+
+
+def cholesky_boltzmann(location: Tensor, deviation: Tensor, couplings: Tensor) -> Boltzmann:
+    """Σ = LLᵀ of a network's outputs: the diagonal of L = softplus, what is below it = tanh / m.
+
+    Parameters
+    ----------
+    location, deviation : Tensors of shape (n, m)
+    couplings : Tensor of shape (n, m (m - 1) / 2)
+        L below its diagonal, row by row.
+    """
+    m = location.shape[-1]
+    rows, columns = torch.tril_indices(m, m, -1, device=location.device)
+    cholesky = torch.diag_embed(softplus(deviation))
+    cholesky[:, rows, columns] = couplings.tanh() / m
+    return Boltzmann(location, CholeskyCovariance(cholesky))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class Gaussian:
 
     location: Tensor
     deviation: Tensor
+
+    @classmethod
+    def from_outputs(cls, location: Tensor, raw_deviation: Tensor) -> Gaussian:
+        """Of what a network says of each document, (n, n_bits) each: σ = softplus(raw), never 0."""
+        return cls(location, softplus(raw_deviation) + 1e-6)
 
     @property
     def mean(self) -> Tensor:

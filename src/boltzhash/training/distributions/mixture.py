@@ -10,6 +10,7 @@ from torch import Tensor
 
 from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
+from boltzhash.training.fused.functions import MixtureLogProb
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,6 @@ class BernoulliMixture:
             and self.logits.dim() == 3
             and s.shape == self.logits.shape[1:]
         ):
-            from boltzhash.training.fused.functions import MixtureLogProb
-
             value: Tensor = MixtureLogProb.apply(self.logits, s)  # type: ignore[no-untyped-call]
             return value
         in_front = max(0, s.dim() - self.logits.dim() + 1)

@@ -1,4 +1,4 @@
-"""What the model reaches on the benchmark corpora, and with how much memory."""
+"""What CorrSH reaches on the benchmark corpora, and with how much memory."""
 
 from __future__ import annotations
 

@@ -1,0 +1,122 @@
+"""Corpora as Parquet: row by row, only the columns that are needed."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boltzhash.corpus import Document, read_corpus
+from corpus_files import message, write
+from small_corpus import write_parquet
+
+
+def test_parquet(tmp_path: Path) -> None:
+    columns = {"id": ["a", None, "c"], "text": ["x", "é", ""], "more": [[1], [2], None]}
+    path = write_parquet(tmp_path / "a.parquet", columns)
+    assert list(read_corpus(path)) == [Document("a", "x"), Document(1, "é"), Document("c", "")]
+
+
+def test_parquet_with_named_columns_over_many_batches_and_row_groups(tmp_path: Path) -> None:
+    numbers = list(range(1000))
+    columns = {"text": numbers, "key": numbers, "body": [str(n) for n in numbers]}
+    path = write_parquet(tmp_path / "a.parquet", columns, row_group_size=300)
+    documents = list(read_corpus(path, text_field="body", id_field="key"))
+    assert documents == [Document(n, str(n)) for n in numbers]
+
+
+def test_parquet_without_ids_and_without_rows(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": [1.0, 2.0]})
+    assert list(read_corpus(path)) == [Document(0, "x"), Document(1, "y")]
+    assert list(read_corpus(write_parquet(tmp_path / "b.parquet", {"text": []}))) == []
+
+
+def test_parquet_reads_only_the_columns_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x"], "id": [1], "vector": [[0.5] * 9]})
+    file_class = pytest.importorskip("pyarrow.parquet").ParquetFile
+    asked: list[list[str]] = []
+    original = file_class.iter_batches
+
+    def spy(self: Any, *arguments: Any, columns: list[str], **options: Any) -> Any:
+        asked.append(columns)
+        return original(self, *arguments, columns=columns, **options)
+
+    monkeypatch.setattr(file_class, "iter_batches", spy)
+    assert list(read_corpus(path)) == [Document(1, "x")]
+    assert list(read_corpus(path, id_field="text")) == [Document("x", "x")]
+    assert asked == [["id", "text"], ["text"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"body": ["x"]}, ": expected a field 'text', got the fields: 'body'"),
+        ({"text": ["x", None]}, ", row 2: field 'text' must be a string, got null"),
+        ({"text": [3]}, ", row 1: field 'text' must be a string, got int 3"),
+        ({"text": [b"x"]}, ", row 1: field 'text' must be a string, got bytes b'x'"),
+    ],
+)
+def test_a_broken_parquet_record(tmp_path: Path, columns: dict[str, Any], problem: str) -> None:
+    assert message(write_parquet(tmp_path / "a.parquet", columns)) == f"a.parquet{problem}"
+
+
+def test_parquet_ids_that_are_not_ids(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": [1.5, 2.5]})
+    assert message(path, id_field="id") == (
+        "a.parquet, row 1: field 'id' must be a string or an integer, got float 1.5"
+    )
+    assert message(path, id_field="key") == (
+        "a.parquet: expected a field 'key', got the fields: 'text', 'id'"
+    )
+
+
+def test_corrupt_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    expected = "a.parquet, row 1: expected intact Parquet data, got: "
+    assert message(write(tmp_path / "a.parquet", b"")).startswith(expected)
+    assert message(write(tmp_path / "a.parquet", b"PAR1 and no more PAR1")).startswith(expected)
+
+
+def test_parquet_with_damaged_data(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["abcdefgh" * 40]}, compression="zstd")
+    content = bytearray(path.read_bytes())
+    content[4:40] = b"\xff" * 36  # after the magic number, before the footer
+    write(path, bytes(content))
+    assert message(path).startswith("a.parquet, row 1: expected intact Parquet data, got: ")
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.parquet", b"")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
+    with pytest.raises(ImportError) as raised:
+        read_corpus(path)
+    assert str(raised.value) == (
+        "Parquet needs pyarrow, which is not installed: pip install 'boltzhash[parquet]'"
+    )
+
+
+def test_parquet_memory_does_not_grow_with_a_row_group(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    texts = [f"{number:08}" * 125 for number in range(8000)]
+    options = {"row_group_size": len(texts), "compression": "none", "use_dictionary": False}
+    path = write_parquet(tmp_path / "a.parquet", {"text": texts}, **options)
+    before = pyarrow.total_allocated_bytes()
+    most = 0
+    for number, document in enumerate(read_corpus(path)):
+        assert document == Document(number, texts[number])
+        most = max(most, pyarrow.total_allocated_bytes() - before)
+    assert 0 < most < 4_000_000
+
+
+def test_parquet_columns_become_metadata_where_asked_for(tmp_path: Path) -> None:
+    columns = {"id": ["a"], "text": ["x"], "year": [2020], "lang": [None]}
+    path = write_parquet(tmp_path / "corpus.parquet", columns)
+    (all_of_them,) = read_corpus(path, metadata=True)
+    assert all_of_them.metadata == {"year": 2020, "lang": None}
+    (chosen,) = read_corpus(path, metadata=["year"])
+    assert chosen.metadata == {"year": 2020}
+    (none,) = read_corpus(path)
+    assert none.metadata is None

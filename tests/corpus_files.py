@@ -1,0 +1,31 @@
+"""Files for the tests of reading corpora, and what is said of those that cannot be read."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boltzhash.corpus import CorpusError, read_corpus
+
+ENCODING_HINT = (
+    "; if it has another encoding, name it with encoding= (--encoding on the command line)"
+)
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def refusal(source: Path, **options: Any) -> str:
+    """The error of reading a whole corpus."""
+    with pytest.raises(CorpusError) as raised:
+        list(read_corpus(source, **options))
+    return str(raised.value)
+
+
+def message(path: Path, **options: Any) -> str:
+    """The same without the folder that the corpus is in."""
+    return refusal(path, **options).replace(f"{path.parent}{os.sep}", "")
