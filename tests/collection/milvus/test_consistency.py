@@ -213,6 +213,13 @@ def test_a_batch_that_fails_is_left_out_alone(collection: Any) -> None:
     assert collection.stats()["generation"] == 1
 
 
+@pytest.fixture
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a batch is asked for when those before it are written, but for one."""
+    monkeypatch.setattr("boltzhash.threads.available_cpus", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_what_is_held_back_can_be_deleted(collection: Any) -> None:
     def documents() -> Iterator[dict[str, Any]]:
         yield from stars(range(8))
@@ -223,20 +230,20 @@ def test_what_is_held_back_can_be_deleted(collection: Any) -> None:
     assert [document.id for document in collection] == [0, 1, 3, 4, 5, 6, 7, 20]
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_another_writer_is_noticed_in_a_long_call(
     collection: Any, milvus_lite_url: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boltzhash.collection.milvus.generations._ROWS_TOGETHER", 4)
 
     def documents() -> Iterator[dict[str, Any]]:
-        yield from stars(range(4))
-        yield {"id": 4, "text": "star"}
+        yield from stars(range(8))
         with Collection.open(f"{milvus_lite_url}#{name}") as other:
             other.add(stars([30]))
-        yield from stars(range(5, 20))
+        yield from stars(range(8, 20))
 
     with pytest.raises(CollectionBusyError, match="another client is writing"):
         collection.add(documents())
-    assert [document.id for document in collection] == [0, 1, 2, 3, 30]
-    collection.add(stars([5]))
-    assert len(collection) == 6
+    assert [document.id for document in collection] == [*range(8), 30]
+    collection.add(stars([8]))
+    assert len(collection) == 10

@@ -82,7 +82,10 @@ class Milvus:
             yield
         except self._pymilvus.MilvusException as error:
             told = self._location.without_secrets(str(error)).strip()
-            unreachable = isinstance(error, self._pymilvus.MilvusUnavailableException)
+            unreachable = (
+                isinstance(error, self._pymilvus.MilvusUnavailableException)
+                or "Fail connecting to server" in told
+            )
             kind = ConnectionError if unreachable else CollectionError
             raise kind(f"{self.shown}: {told}") from None
 

@@ -36,14 +36,17 @@ class Searcher:
 
     def nearest(self, k: int) -> list[Near]:
         """What Milvus says, in our order; among ties at the cut it chooses."""
-        fields = CODED if k <= _MOST_WITH_TEXTS else None
-        return sorted(self._search(min(k, self._most), fields=fields))
+        return sorted(self._search(min(k, self._most), fields=self._fields(k)))
+
+    def _fields(self, k: int) -> list[str] | None:
+        """What comes with the hits, if they are few; milvus-lite does not give vectors with them."""
+        return CODED if k <= _MOST_WITH_TEXTS and not self._milvus.is_lite else None
 
     def top_k(self, k: int) -> list[Near]:
         if k > self._most:
             return sorted(self._everything(0, self._last_place))[:k]
         limit = min(self._most, k + 64)
-        hits = sorted(self._search(limit, fields=CODED if k <= _MOST_WITH_TEXTS else None))
+        hits = sorted(self._search(limit, fields=self._fields(k)))
         if len(hits) < limit or hits[-1].distance > hits[k - 1].distance:
             return hits[:k]  # nothing that could be among them is missing
         last = hits[k - 1].distance
