@@ -199,7 +199,7 @@ def test_an_error_while_writing_leaves_the_old_folder(
 def test_a_file_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with (
-        pytest.raises(NotADirectoryError, match="file is a file"),
+        pytest.raises(NotADirectoryError, match="file, which is a file"),
         atomic_folder(tmp_path / "file", KIND),
     ):
         pass
