@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments benchmarks
+CHECKED := src tests experiments benchmarks examples
 
 PORT ?= 8000
 DEMO := build/demo

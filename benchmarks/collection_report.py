@@ -269,6 +269,7 @@ def engine_table(engines: Results) -> str:
         "documents added a second": [f"{one['documents a second']:,}" for one in columns.values()],
         "search, exact, ms (p50, p99)": times("search, exact, ms"),
         "search, exact, with a filter (1 of 250)": times("search, exact, filter (1/250), ms"),
+        "search, exact, strongly consistent": times("search, exact, strong, ms"),
         "get, ms": times("get, ms"),
         "add one document, ms": times("add one document, ms"),
         "search, approximate, ms": times("search, approximate, ms"),

@@ -82,6 +82,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start
         exact = searches(collection, queries)
+        strong = strong_searches(url, queries) if url.startswith("milvus:") else {}
         approximate = approximate_searches(collection, queries) if has_index else {}
         stats = collection.stats()
     return {
@@ -90,6 +91,7 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         "seconds to add": round(added, 1),
         "documents a second": round(n / added),
         **exact,
+        **strong,
         **approximate,
         "bytes a document": stats["bytes_per_document"],
         "load average": round(os.getloadavg()[0], 1),
@@ -112,6 +114,13 @@ def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
             lambda i: collection.add([{"id": f"new-{i}", "text": queries[i]}]), n // 5
         ),
     }
+
+
+def strong_searches(url: str, queries: list[str]) -> dict[str, Any]:
+    """By a client that waits until Milvus has seen everything; the others read what it has seen."""
+    n = len(queries) // 2
+    with Collection.open(f"{url}?consistency=strong#bench") as collection:
+        return {"search, exact, strong, ms": _times(lambda i: collection.search(queries[i]), n)}
 
 
 def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:

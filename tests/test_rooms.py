@@ -34,6 +34,7 @@ COMPILED = {"text._tokens", "hashers.shared._layers", "search._kernel"}  # they 
 # Why a module of the package may be imported inside a function: who, what, and the reason.
 LATE_IMPORTS = [
     ("hashers", "training", "imports torch, which only fitting needs"),
+    ("boltzhash", "hashers", "public names are imported when they are first used"),
     ("cli", "", "a command imports what it needs when it runs, so that --help is fast"),
 ]
 

@@ -17,7 +17,17 @@ from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.locations import parse_location
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
-from boltzhash.collection.store import BATCH, FieldValue, OnBatch, Places, Rows, Standing, Store, T
+from boltzhash.collection.store import (
+    BATCH,
+    FieldValue,
+    OnBatch,
+    Places,
+    Rows,
+    Standing,
+    Store,
+    T,
+    Write,
+)
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import Coded, Query, coded_documents, coded_query
@@ -66,7 +76,6 @@ class Collection:
         self._lock = threading.RLock()
         self._is_open = True
         self._held: Standing | None = None
-        self.written_generation: int | None = None  # of the last write that this object made
 
     @classmethod
     def create(cls, location: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
@@ -135,6 +144,11 @@ class Collection:
         return self._store.shown
 
     @property
+    def written_generation(self) -> int | None:
+        """The generation that the last write of this object made, None if it has not written."""
+        return self._store.written_generation
+
+    @property
     def hasher(self) -> Hasher:
         """The model that makes the codes."""
         return self._read(self._hasher_of)
@@ -200,17 +214,20 @@ class Collection:
         """
         hasher, n = self.hasher, 0
         coder = Coder(hasher.fingerprint(), hasher)
-        with documents_encoded_on_ray(
-            hasher,
-            paths,
-            text_field=text_field,
-            id_field=id_field,
-            metadata=metadata,
-            shards=shards,
-        ) as batches:
+        with (
+            documents_encoded_on_ray(
+                hasher,
+                paths,
+                text_field=text_field,
+                id_field=id_field,
+                metadata=metadata,
+                shards=shards,
+            ) as batches,
+            self._store.together() as commit,
+        ):
             for batch in batches:
                 with self._open_lock():
-                    self._write_coded(coder, batch)
+                    self._write_coded(coder, batch, self._store.upsert, commit)
                 n += len(batch)
         return n
 
@@ -220,8 +237,7 @@ class Collection:
             raise TypeError(f"ids must be a list of ids, got {ids!r}: put it into a list")
         checked = list(dict.fromkeys(check_id(id_) for id_ in ids))
         with self._open_lock():
-            n, self.written_generation = self._store.write(lambda _: self._store.delete(checked))
-        return n
+            return self._store.write(lambda _: self._store.delete(checked))
 
     def rehash(self, hasher: Hasher, *, on_batch: OnBatch | None = None) -> None:
         """Switch to a new model. Until all new codes are there, searches use the old ones.
@@ -513,10 +529,11 @@ class Collection:
     ) -> int:
         """Hash batches on all cores and write each in its own transaction, in order."""
         n = 0
-        for coder, batch in in_threads(self._code, _batches(documents)):
-            with self._open_lock():
-                self._write_coded(coder, batch, write)
-            n += len(batch)
+        with self._store.together() as commit:
+            for coder, batch in in_threads(self._code, _batches(documents)):
+                with self._open_lock():
+                    self._write_coded(coder, batch, write, commit)
+                n += len(batch)
         return n
 
     def _code(self, batch: list[Document]) -> tuple[Coder, list[Coded]]:
@@ -524,20 +541,10 @@ class Collection:
         return coder, coded_documents(coder.hasher, batch)
 
     def _write_coded(
-        self,
-        coder: Coder,
-        batch: list[Coded],
-        write: Callable[[list[Coded]], None] | None = None,
+        self, coder: Coder, batch: list[Coded], write: Callable[[list[Coded]], None], commit: Write
     ) -> None:
         """Write in one transaction; hash again if another client has rehashed meanwhile."""
-        write = write or self._store.upsert
-        while True:
-            is_written, generation = self._store.write(
-                partial(_write_if, model=coder.model, write=write, batch=batch)
-            )
-            if is_written:
-                self.written_generation = generation
-                return
+        while not commit(partial(_write_if, model=coder.model, write=write, batch=batch)):
             self._store.read(self._hasher_of)
             coder, batch = self._code([coded.document for coded in batch])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -63,6 +64,12 @@ class FieldValue(NamedTuple):
     n_documents: int
 
 
+class Write(Protocol):
+    """How a change is written; see :meth:`Store.write`."""
+
+    def __call__(self, change: Callable[[Standing], T], /) -> T: ...
+
+
 class Store(Protocol):
     """A collection on an engine.
 
@@ -78,10 +85,20 @@ class Store(Protocol):
     def read(self, answer: Callable[[Standing], T]) -> T:
         """What ``answer`` returns in one committed generation; it may be called again."""
 
-    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
-        """Do ``change`` whole or not at all; returns its result, and the generation that it made.
+    def write(self, change: Callable[[Standing], T]) -> T:
+        """Do ``change`` wholly or not at all.
 
         It is given the standing before, and called once.
+        """
+
+    @property
+    def written_generation(self) -> int | None:
+        """The generation that the last write of this store made."""
+
+    def together(self) -> AbstractContextManager[Write]:
+        """Gives another ``write``, which may commit some changes at once, the last at the end.
+
+        A change that raises is left out; those before it are committed all the same.
         """
 
     def load_model(self, fingerprint: str) -> Hasher:

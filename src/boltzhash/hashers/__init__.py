@@ -3,53 +3,36 @@
 from pathlib import Path
 
 from boltzhash.errors import ModelError
-from boltzhash.hashers.bmsh import BMSH
-from boltzhash.hashers.corrsh import CorrSH
-from boltzhash.hashers.doc2hash import Doc2hash
-from boltzhash.hashers.gmsh import GMSH
-from boltzhash.hashers.itq import ITQ
-from boltzhash.hashers.lsh import LSH
-from boltzhash.hashers.nash import NASH
-from boltzhash.hashers.rbsh import RBSH
-from boltzhash.hashers.self_taught import SelfTaughtHashing
-from boltzhash.hashers.shared.base import Hasher
-from boltzhash.hashers.spectral import SpectralHashing
-from boltzhash.hashers.stacked_rbm import StackedRBM
-from boltzhash.hashers.vdsh import VDSH
+from boltzhash.hashers.bmsh import BMSH as BMSH
+from boltzhash.hashers.corrsh import CorrSH as CorrSH
+from boltzhash.hashers.doc2hash import Doc2hash as Doc2hash
+from boltzhash.hashers.gmsh import GMSH as GMSH
+from boltzhash.hashers.itq import ITQ as ITQ
+from boltzhash.hashers.lsh import LSH as LSH
+from boltzhash.hashers.nash import NASH as NASH
+from boltzhash.hashers.rbsh import RBSH as RBSH
+from boltzhash.hashers.self_taught import SelfTaughtHashing as SelfTaughtHashing
+from boltzhash.hashers.shared.base import Hasher as Hasher
+from boltzhash.hashers.spectral import SpectralHashing as SpectralHashing
+from boltzhash.hashers.stacked_rbm import StackedRBM as StackedRBM
+from boltzhash.hashers.vdsh import VDSH as VDSH
 from boltzhash.storage.folders import read_model
 
-HASHERS: dict[str, type[Hasher]] = {
-    "CorrSH": CorrSH,
-    "NASH": NASH,
-    "BMSH": BMSH,
-    "VDSH": VDSH,
-    "GMSH": GMSH,
-    "Doc2hash": Doc2hash,
-    "RBSH": RBSH,
-    "ITQ": ITQ,
-    "LSH": LSH,
-    "SelfTaughtHashing": SelfTaughtHashing,
-    "SpectralHashing": SpectralHashing,
-    "StackedRBM": StackedRBM,
-}
-
-__all__ = [
-    "BMSH",
-    "GMSH",
-    "HASHERS",
-    "ITQ",
-    "LSH",
-    "NASH",
-    "RBSH",
-    "VDSH",
-    "CorrSH",
-    "Doc2hash",
-    "Hasher",
-    "SelfTaughtHashing",
-    "SpectralHashing",
-    "StackedRBM",
-    "load",
+_KINDS: list[type[Hasher]] = [
+    CorrSH,
+    NASH,
+    BMSH,
+    VDSH,
+    GMSH,
+    Doc2hash,
+    RBSH,
+    ITQ,
+    LSH,
+    SelfTaughtHashing,
+    SpectralHashing,
+    StackedRBM,
 ]
+HASHERS = {kind.__name__: kind for kind in _KINDS}
 
 
 def load(folder: str | Path) -> Hasher:

@@ -1,4 +1,4 @@
-"""What we ask of Milvus: tables with a binary vector, read strongly consistent; its errors as ours."""
+"""What we ask of Milvus: tables with a binary vector, and how consistent; its errors as ours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,34 @@ from boltzhash.errors import CollectionError, needs_extra
 MOST_HITS = 16_384  # what Milvus gives at most in one answer
 MOST_LISTS = 4_096  # of an approximate index; to look at so many is to look at all, exactly
 LONGEST_TEXT = 65_535  # bytes of a VARCHAR
-STRONG = "Strong"  # an answer has everything that was acknowledged before it was asked for
-AT_ONCE = "Eventually"  # an answer may lack what is new
+# What an answer has at least; where Milvus has not come that far, it waits for a tick of its clock.
+STRONG = "Strong"  # everything that was acknowledged before it was asked for: always waits
+SESSION = "Session"  # everything that this process has inserted (Milvus 2.3 does not count deletes)
+BOUNDED = "Bounded"  # everything older than Milvus' ``common.gracefulTime``, 5 s: hardly ever waits
+AT_ONCE = "Eventually"  # whatever is there
+CONSISTENCIES = {"bounded": BOUNDED, "strong": STRONG}  # to be had for reading
 _INSERT_BYTES = 8 << 20  # in one message
 # milvus-lite hangs up on a client that, as pymilvus does, asks every ten seconds whether it is there.
 _WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": 0}
+
+
+_LITE_STARTS_IN = 60.0  # seconds, on a machine that is busy; it is a process of its own
+
+_STATE = {"number": "INT64", "contents": "VARCHAR", "code": "BINARY_VECTOR"}
+_DOCUMENTS = {
+    "row": "INT64",
+    "place": "INT64",
+    "born": "INT64",
+    "key": "INT64",
+    "known": "BOOL",
+    "id": "VARCHAR",
+    "text": "VARCHAR",
+    "metadata": "VARCHAR",
+    "fields": "JSON",
+    "code": "BINARY_VECTOR",
+}
+_KINDS = _STATE | _DOCUMENTS
+_PRIMARY = ("number", "row")
 
 
 class Near(NamedTuple):
@@ -31,10 +54,11 @@ class Near(NamedTuple):
     distance: int
     place: int
     row: int
+    fields: dict[str, Any] | None = None  # where they were asked for
 
 
 class Milvus:
-    """A connection; ``shown`` names the collection in messages."""
+    """A connection; ``shown`` names the collection in messages, ``reading`` is how readers read."""
 
     def __init__(self, location: Location, shown: str) -> None:
         try:
@@ -44,6 +68,7 @@ class Milvus:
         self._location = location
         self.shown = shown
         self.is_lite = not urlsplit(location.url).hostname
+        self.reading = _consistency(location)
         with self.plain_errors():
             self._client = self._pymilvus.MilvusClient(**_arguments(location))
 
@@ -68,27 +93,21 @@ class Milvus:
             return bool(self._client.has_collection(table))
 
     def make_state_table(self, table: str) -> None:
-        kinds = self._pymilvus.DataType
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("number", kinds.INT64, is_primary=True)
-        schema.add_field("contents", kinds.VARCHAR, max_length=LONGEST_TEXT)
-        schema.add_field("code", kinds.BINARY_VECTOR, dim=8)  # there must be one
-        self._make(table, schema)
+        self._make(table, _STATE, n_bits=8)  # there must be a vector
 
     def make_documents_table(self, table: str, n_bits: int) -> None:
-        kinds = self._pymilvus.DataType
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("row", kinds.INT64, is_primary=True)
-        for name in ("place", "born", "key"):
-            schema.add_field(name, kinds.INT64)
-        schema.add_field("known", kinds.BOOL)
-        for name in ("id", "text", "metadata"):
-            schema.add_field(name, kinds.VARCHAR, max_length=LONGEST_TEXT)
-        schema.add_field("fields", kinds.JSON)
-        schema.add_field("code", kinds.BINARY_VECTOR, dim=n_bits)
-        self._make(table, schema)
+        self._make(table, _DOCUMENTS, n_bits)
 
-    def _make(self, table: str, schema: Any) -> None:
+    def _make(self, table: str, fields: dict[str, str], n_bits: int) -> None:
+        more: dict[str, dict[str, int]] = {
+            "VARCHAR": {"max_length": LONGEST_TEXT},
+            "BINARY_VECTOR": {"dim": n_bits},
+        }
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        for name, kind in fields.items():
+            schema.add_field(
+                name, self._kind(kind), is_primary=name in _PRIMARY, **more.get(kind, {})
+            )
         with self.plain_errors():
             self._client.create_collection(
                 table,
@@ -96,6 +115,9 @@ class Milvus:
                 index_params=self._index("BIN_FLAT"),
                 consistency_level=STRONG,
             )
+
+    def _kind(self, name: str) -> Any:
+        return getattr(self._pymilvus.DataType, name)
 
     def _index(self, kind: str, **parameters: int) -> Any:
         index = self._client.prepare_index_params()
@@ -116,7 +138,7 @@ class Milvus:
             self._client.drop_index(table, "code")
             index = self._index("BIN_IVF_FLAT", nlist=n_lists)
             self._client.create_index(table, index, sync=True)  # returns when it is built
-            self._client.load_collection(table)
+            self._load(table)
 
     def make_ready(self, table: str) -> None:
         """Where a client died in :meth:`build_ivf`: an index, if there is none, and loaded."""
@@ -126,7 +148,12 @@ class Milvus:
             if not self._client.list_indexes(table):
                 self._client.create_index(table, self._index("BIN_FLAT"), sync=True)
             if self._client.get_load_state(table)["state"].name != "Loaded":
-                self._client.load_collection(table)
+                self._load(table)
+
+    def _load(self, table: str) -> None:
+        """And wait until the node that has it now has come as far as others were before."""
+        self._client.load_collection(table)
+        self.count(table, "")
 
     def tables_numbered(self, prefix: str) -> list[str]:
         """The tables called ``prefix`` and a number."""
@@ -137,14 +164,25 @@ class Milvus:
     # Rows
 
     def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
-        with self.plain_errors():
-            for some in _portions(rows):
-                self._client.insert(table, some)
+        self._send("batch_insert", table, rows)
 
     def upsert(self, table: str, rows: list[dict[str, Any]]) -> None:
+        self._send("upsert", table, rows)
+
+    def _send(self, how: str, table: str, rows: list[dict[str, Any]]) -> None:
+        """By columns: for rows pymilvus' client takes four times as long, and it has no other way."""
         with self.plain_errors():
+            send = getattr(self._client._get_connection(), how)
             for some in _portions(rows):
-                self._client.upsert(table, some)
+                columns = [
+                    {
+                        "name": name,
+                        "type": self._kind(_KINDS[name]),
+                        "values": [row[name] for row in some],
+                    }
+                    for name in some[0]
+                ]
+                send(table, columns, context=self._client._generate_call_context())
 
     def delete(self, table: str, expression: str) -> None:
         with self.plain_errors():
@@ -159,8 +197,9 @@ class Milvus:
             )
         return list(found)
 
-    def count(self, table: str, expression: str) -> int:
-        return int(self.query(table, expression, ["count(*)"])[0]["count(*)"])
+    def count(self, table: str, expression: str, *, consistency: str = STRONG) -> int:
+        (found,) = self.query(table, expression, ["count(*)"], consistency=consistency)
+        return int(found["count(*)"])
 
     def search(
         self,
@@ -171,6 +210,7 @@ class Milvus:
         *,
         radius: int | None = None,
         n_probe: int,
+        fields: list[str] | None = None,
     ) -> list[Near]:
         """The nearest in any order among ties; with ``radius`` only those at most that far."""
         parameters = {"nprobe": n_probe}
@@ -184,10 +224,34 @@ class Milvus:
                 filter=expression,
                 limit=limit,
                 search_params={"metric_type": "HAMMING", "params": parameters},
-                output_fields=["place"],
-                consistency_level=STRONG,
+                output_fields=fields or ["place"],
+                consistency_level=self.reading,
             )
-        return [Near(int(hit["distance"]), hit["entity"]["place"], hit["id"]) for hit in hits]
+        found = [(int(hit["distance"]), hit["id"], hit["entity"]) for hit in hits]
+        return [
+            Near(d, entity["place"], row, entity if fields else None) for d, row, entity in found
+        ]
+
+
+def _consistency(location: Location) -> str:
+    """
+    >>> from boltzhash.collection.locations import parse_location
+    >>> _consistency(parse_location("milvus://host:19530/db?consistency=strong"))
+    'Strong'
+    >>> _consistency(parse_location("milvus://host?consistency=weak"))
+    Traceback (most recent call last):
+    ...
+    ValueError: url: consistency must be bounded or strong, got 'weak'
+    """
+    wanted = _options(location).get("consistency", "bounded")
+    if wanted not in CONSISTENCIES:
+        raise ValueError(f"url: consistency must be {' or '.join(CONSISTENCIES)}, got {wanted!r}")
+    return CONSISTENCIES[wanted]
+
+
+def _options(location: Location) -> dict[str, str]:
+    given = parse_qs(urlsplit(location.url).query, keep_blank_values=True)
+    return {name: values[-1] for name, values in given.items()}
 
 
 def _arguments(location: Location) -> dict[str, Any]:
@@ -199,8 +263,9 @@ def _arguments(location: Location) -> dict[str, Any]:
         folder = Path(unquote(parts.path)).parent
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: the folder of a milvus-lite file must be there")
-        return {"uri": unquote(parts.path), "grpc_options": _WITHOUT_PINGS}
-    options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        path = unquote(parts.path)
+        return {"uri": path, "grpc_options": _WITHOUT_PINGS, "timeout": _LITE_STARTS_IN}
+    options = _options(location)
     scheme = "https" if options.get("secure") == "true" else "http"
     arguments = {
         "uri": f"{scheme}://{parts.hostname}:{parts.port or 19530}",

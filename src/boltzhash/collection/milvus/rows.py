@@ -13,6 +13,8 @@ from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded, coded_texts
 from boltzhash.hashers import Hasher
 
+_SURELY_FITS = LONGEST_TEXT // 32  # characters, of which ``fields`` makes up to 16 bytes each
+_compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 DOCUMENT = ["row", "place", "id", "text", "metadata"]  # what a document is made from
 CODED = [*DOCUMENT, "code", "known"]
 
@@ -24,21 +26,28 @@ def row_of(place: int, coded: Coded) -> dict[str, Any]:
         "place": place,
         "key": key_of(document.id),
         "known": coded.known,
-        "id": json.dumps(document.id, ensure_ascii=False),
+        "id": _compact_json(document.id),
         "text": document.text,
-        "metadata": json.dumps(metadata, ensure_ascii=False, separators=(",", ":")),
+        "metadata": _compact_json(metadata),
         "fields": fields_of(metadata),
         "code": coded.code,
     }
-    sizes = {name: len(row[name].encode()) for name in ("id", "text", "metadata")}
+    _check_sizes(row)
+    return row
+
+
+def _check_sizes(row: dict[str, Any]) -> None:
+    texts = {name: row[name] for name in ("id", "text", "metadata")}
+    if sum(map(len, texts.values())) < _SURELY_FITS:
+        return
+    sizes = {name: len(text.encode()) for name, text in texts.items()}
     sizes["metadata"] = max(sizes["metadata"], len(json.dumps(row["fields"])))
     for name, size in sizes.items():
         if size > LONGEST_TEXT:
             raise ValueError(
                 f"Milvus holds up to {LONGEST_TEXT} bytes, got {size} for the {name} of document "
-                f"{str(document.id)[:40]!r}"
+                f"{str(json.loads(row['id']))[:40]!r}"
             )
-    return row
 
 
 def coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from boltzhash.codes import Codes
 from boltzhash.collection.milvus.client import MOST_HITS, Milvus, Near
+from boltzhash.collection.milvus.rows import CODED
+
+_MOST_WITH_TEXTS = 256  # in one answer, which must not be over 100 MB
 
 
 class Searcher:
@@ -33,13 +36,14 @@ class Searcher:
 
     def nearest(self, k: int) -> list[Near]:
         """What Milvus says, in our order; among ties at the cut it chooses."""
-        return sorted(self._search(min(k, self._most)))
+        fields = CODED if k <= _MOST_WITH_TEXTS else None
+        return sorted(self._search(min(k, self._most), fields=fields))
 
     def top_k(self, k: int) -> list[Near]:
         if k > self._most:
             return sorted(self._everything(0, self._last_place))[:k]
         limit = min(self._most, k + 64)
-        hits = sorted(self._search(limit))
+        hits = sorted(self._search(limit, fields=CODED if k <= _MOST_WITH_TEXTS else None))
         if len(hits) < limit or hits[-1].distance > hits[k - 1].distance:
             return hits[:k]  # nothing that could be among them is missing
         last = hits[k - 1].distance
@@ -83,7 +87,11 @@ class Searcher:
         return len(hits) < self._most or high - low <= self._most
 
     def _search(
-        self, limit: int, places: tuple[int, int] | None = None, radius: int | None = None
+        self,
+        limit: int,
+        places: tuple[int, int] | None = None,
+        radius: int | None = None,
+        fields: list[str] | None = None,
     ) -> list[Near]:
         terms = self._expressions
         if places is not None and places != (0, self._last_place):
@@ -95,4 +103,5 @@ class Searcher:
             limit,
             radius=radius,
             n_probe=self._n_probe,
+            fields=fields,
         )

@@ -4,6 +4,24 @@ Milvus has no transactions. So a write first puts rows of the coming generation 
 which nobody looks at, then adds one row here that makes them count and names those that no longer do,
 and only then deletes these. Whoever dies in between leaves rows that do not count, or a table without an
 index, and the next writer mends it.
+
+Readers do not wait until Milvus has seen the newest, and yet an answer is of one generation as a whole.
+Milvus answers from what its query node has read of a table's log, and that only grows. So a writer
+makes sure that each step can be seen by all before it takes the next one (``wait`` below: a read that is
+consistent with it):
+
+1. insert the rows of generation g; wait, also for what was deleted from the documents before
+2. append the state g
+3. if g takes rows away (they are ``dead``): wait, then delete them
+
+Who finds the state g therefore finds all its rows, and none that died before it; those that die with it
+are named in it. A reader takes a state, reads documents and then asks for the state again. Had it missed
+a row that a later generation deleted, that generation's state could be seen before the row was deleted,
+and the reader finds it now: ``disturbed`` has changed, and it reads again.
+
+"Only grows" holds for one replica, which is how the tables are loaded, until Milvus moves a table to
+another query node; a node that has just taken over may be behind by up to ``common.gracefulTime``. A
+reader who asks for strong consistency depends on none of this.
 """
 
 from __future__ import annotations
@@ -13,7 +31,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from boltzhash.collection.milvus.client import Milvus
+from boltzhash.collection.milvus.client import SESSION, STRONG, Milvus
 from boltzhash.collection.models import Coder
 from boltzhash.collection.store import FORMAT_VERSION, Standing, check_format_version
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
@@ -90,27 +108,46 @@ class StateTable:
         self._milvus.make_state_table(self._table)
         self.save_model(coder)
         self.append(first)
+        self.wait_until_seen()
 
-    def newest(self) -> MilvusState:
-        seen = self.last.generation if self.last is not None else 0
-        rows = self._milvus.query(self._table, f"number >= {seen}", ["number", "contents"])
+    def newest(self, consistency: str = STRONG) -> MilvusState:
+        """The newest generation that is to be seen, and never one older than the last that was.
+
+        Right after :meth:`append` Milvus may know the one before only, which therefore is kept.
+        """
+        last = self.last
+        seen = max(0, last.generation - 1) if last is not None else 0
+        rows = self._milvus.query(
+            self._table, f"number >= {seen}", ["number", "contents"], consistency=consistency
+        )
         if not rows:
             raise CollectionError(f"{self._milvus.shown} is damaged: it has no state")
         newest = max(rows, key=lambda row: int(row["number"]))
-        contents = json.loads(newest["contents"])
+        if last is None or int(newest["number"]) > last.generation:
+            self.last = last = self._state_of(newest["contents"])
+        return last
+
+    def _state_of(self, text: str) -> MilvusState:
+        contents = json.loads(text)
         check_format_version(contents["format_version"], self._milvus.shown)
         following = contents.pop("next")
         contents["format_version"] = FORMAT_VERSION  # what an older one lacks has a default
-        self.last = MilvusState(**contents, next=NextTable(*following) if following else None)
-        return self.last
+        return MilvusState(**contents, next=NextTable(*following) if following else None)
 
     def append(self, state: MilvusState) -> None:
         """From here on the collection stands there."""
         self._insert([(state.generation, json.dumps(state._asdict()))])
         self.last = state
 
+    def wait_until_seen(self) -> None:
+        """From here on every reader sees what was appended, however consistently it reads."""
+        self.newest(SESSION)
+
     def forget_before(self, generation: int) -> None:
-        self._milvus.delete(self._table, f"number >= 0 and number < {generation}")
+        """The one before, and those that clients left who died before they came to this."""
+        numbers = list(range(max(0, generation - 4), generation))
+        if numbers:
+            self._milvus.delete(self._table, f"number in {numbers}")
 
     def _insert(self, rows: list[tuple[int, str]]) -> None:
         self._milvus.insert(

@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from boltzhash.collection.store import (
     Rows,
     Standing,
     T,
+    Write,
     exists_already,
     last_of_each,
     no_such_collection,
@@ -98,9 +100,15 @@ class MilvusStore:
     def read(self, answer: Callable[[Standing], T]) -> T:
         return self._generations.read(answer)
 
-    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
-        done = self._generations.write(change)
-        return done, self._state.generation
+    def write(self, change: Callable[[Standing], T]) -> T:
+        return self._generations.write(change)
+
+    @property
+    def written_generation(self) -> int | None:
+        return self._generations.written
+
+    def together(self) -> AbstractContextManager[Write]:
+        return self._generations.together()
 
     @property
     def _state(self) -> MilvusState:
@@ -109,14 +117,16 @@ class MilvusStore:
     # Writing
 
     def add(self, batch: list[Coded]) -> None:
-        refuse_taken(batch, self._rows_of([coded.document.id for coded in batch]))
+        ids = [coded.document.id for coded in batch]
+        refuse_taken(batch, self._rows_of(ids).keys() | self._generations.new.keys())
         self._put({coded.document.id: coded for coded in batch}, {})
 
     def upsert(self, batch: list[Coded]) -> None:
-        last = last_of_each(batch)
-        there = self._rows_of(list(last))
-        self._generations.after.dead.extend(row for row, _ in there.values())
-        self._put(last, {id_: place for id_, (_, place) in there.items()})
+        last, new = last_of_each(batch), self._generations.new
+        held = {id_: int(new[id_]["place"]) for id_ in last if id_ in new}
+        there = self._rows_of([id_ for id_ in last if id_ not in held])
+        self._die(there)
+        self._put(last, held | {id_: place for id_, (_, place) in there.items()})
 
     def delete(self, ids: list[Id]) -> int:
         """All at once, or 2,500 a generation where there are more."""
@@ -125,11 +135,16 @@ class MilvusStore:
             if start:
                 self._generations.commit_and_go_on()
             there = self._rows_of(ids[start : start + _DELETES_AT_ONCE])
+            self._die(there)
             after = self._generations.after
-            after.dead.extend(row for row, _ in there.values())
             self._generations.after = after._replace(n_documents=after.n_documents - len(there))
             n += len(there)
         return n
+
+    def _die(self, there: dict[Id, tuple[int, int]]) -> None:
+        after = self._generations.after
+        dead = [*after.dead, *(row for row, _ in there.values())]
+        self._generations.after = after._replace(dead=dead)
 
     def _put(self, new: dict[Id, Coded], places: dict[Id, int]) -> None:
         """Rows of the coming generation; those without a place get the next ones."""
@@ -143,7 +158,7 @@ class MilvusStore:
                 place = last_place
             number += 1
             row = {"row": number, "born": after.generation, **row_of(place, coded)}
-            self._generations.new.append(row)
+            self._generations.new[id_] = row
         n_documents = after.n_documents + len(new) - len(places)
         self._generations.after = after._replace(last_place=last_place, n_documents=n_documents)
 
@@ -194,9 +209,10 @@ class MilvusStore:
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 
     def _hits(self, near: list[Near]) -> list[Hit]:
-        rows = self._rows_at([one.row for one in near], AT_ONCE)  # they have been seen: no waiting
-        unseen = [one.row for one in near if one.row not in rows]
-        rows.update(self._rows_at(unseen, STRONG))
+        rows = {one.row: one.fields for one in near if one.fields is not None}
+        for consistency in (AT_ONCE, STRONG):  # they have been seen, so that none has to wait
+            unseen = [one.row for one in near if one.row not in rows]
+            rows.update(self._rows_at(unseen, consistency))
         for row in unseen:
             if row not in rows:  # deleted just now, so that this is asked again; or damage
                 raise CollectionError(f"{self.shown} is damaged: row {row} is missing")
@@ -261,11 +277,13 @@ class MilvusStore:
 
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion; ends with an error where others take rows away meanwhile."""
-        state = self._states.newest()
+        reading = self._milvus.reading
+        state = self._states.newest(reading)
         for first in range(0, state.last_place, _PAGE):
             terms = [f"place > {first}", f"place <= {first + _PAGE}", *state.counts()]
-            rows = self._milvus.query(state.table, " and ".join(terms), DOCUMENT)
-            if self._states.newest().disturbed != state.disturbed:
+            expression = " and ".join(terms)
+            rows = self._milvus.query(state.table, expression, DOCUMENT, consistency=reading)
+            if self._states.newest(reading).disturbed != state.disturbed:
                 raise CollectionBusyError(
                     f"{self.shown}: documents were overwritten or deleted while all were being read"
                 )

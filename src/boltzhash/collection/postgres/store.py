@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from boltzhash.collection.store import (
     Rows,
     Standing,
     T,
+    Write,
     check_format_version,
     exists_already,
     last_of_each,
@@ -70,6 +72,7 @@ class PostgresStore:
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self._name = location.name
+        self.written_generation: int | None = None
         self.shown = location.shown()
         self._connection = PostgresConnection(location, wait)
         self._run = self._connection.run
@@ -93,13 +96,17 @@ class PostgresStore:
             self._run("LOCK TABLE codes IN ACCESS SHARE MODE")
             return answer(self._standing())
 
-    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
+    def write(self, change: Callable[[Standing], T]) -> T:
         with self._connection.transaction():
             # The lock on the one row makes writers take turns.
             standing = self._standing(" FOR UPDATE")
             done = change(standing)
             self._run("UPDATE state SET generation = generation + 1")
-        return done, standing.generation + 1
+        self.written_generation = standing.generation + 1
+        return done
+
+    def together(self) -> AbstractContextManager[Write]:
+        return nullcontext(self.write)
 
     def _standing(self, lock: str = "") -> Standing:
         row = self._run(f"SELECT {_STATE} FROM state{lock}").fetchone()
@@ -397,12 +404,11 @@ class PostgresStore:
         return {**sizes, "indexes": sum(int(indexes) for _, _, indexes in rows)}
 
     def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
-        is_needed, _ = self.write(lambda standing: self._start_rehash(standing, coder))
-        if is_needed:
+        if self.write(lambda standing: self._start_rehash(standing, coder)):
             (n_done,) = self._run("SELECT count(*) FROM next_codes").fetchone()
             step = partial(rehash_step, self._connection, coder)
             rehash_all(
-                lambda last: self.write(partial(step, last=last, batch=batch))[0], n_done, on_batch
+                lambda last: self.write(partial(step, last=last, batch=batch)), n_done, on_batch
             )
 
     def _start_rehash(self, standing: Standing, coder: Coder) -> bool:

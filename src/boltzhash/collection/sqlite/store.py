@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from boltzhash.collection.store import (
     Rows,
     Standing,
     T,
+    Write,
     exists_already,
 )
 from boltzhash.corpus import Document
@@ -62,6 +64,7 @@ class SqliteStore:
         self._snapshot = Snapshot(self._folder)
         self._filter = FieldFilter()
         self._state: State  # of the transaction under way
+        self.written_generation: int | None = None
 
     def close(self) -> None:
         self._database.close()
@@ -72,12 +75,16 @@ class SqliteStore:
             self._snapshot.follow(self._connection, state)
             return answer(_standing(state))
 
-    def write(self, change: Callable[[Standing], T]) -> tuple[T, int]:
+    def write(self, change: Callable[[Standing], T]) -> T:
         with self._database.writing() as state:
             self._state = state
             done = change(_standing(state))
+        self.written_generation = state.generation
         self.read(lambda _: None)  # so that the next search need not catch up
-        return done, state.generation
+        return done
+
+    def together(self) -> AbstractContextManager[Write]:
+        return nullcontext(self.write)
 
     def load_model(self, fingerprint: str) -> Hasher:
         return load_model(self._folder, fingerprint)

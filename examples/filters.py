@@ -1,0 +1,41 @@
+"""Filters: search only among the documents whose metadata fit.
+
+    python filters.py
+
+A filter holds before the cut at k: if k documents fit, k are found.
+"""
+
+import tempfile
+from typing import Any
+
+from boltzhash import ITQ, Collection
+from boltzhash.corpus.docstrings import docstring_corpus
+
+documents = [
+    {
+        "id": document.id,
+        "text": document.text,
+        "metadata": {
+            "package": str(document.id).partition(".")[0],
+            "words": len(document.text.split()),
+        },
+    }
+    for document in docstring_corpus()[::3]
+]
+hasher = ITQ(n_bits=64).fit(document["text"] for document in documents)
+
+filters: list[dict[str, Any]] = [
+    {},
+    {"package": "numpy"},
+    {"package": ["csv", "json", "pickle"]},
+    {"words": {"<": 30}},
+    {"package": {"!=": "numpy"}, "words": {">=": 100, "<": 200}},
+]
+
+with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library:
+    library.add(documents)
+    for where in filters:
+        print(f"where={where}")
+        for hit in library.search("read values from a file", k=3, where=where, rerank=True):
+            assert hit.document is not None  # a collection has its documents
+            print(f"{hit.distance:>4}  {hit.id}  {hit.document.metadata}")
