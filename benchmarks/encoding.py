@@ -222,7 +222,7 @@ def machine() -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """As Markdown: documents/s, times scikit-learn's, and the bar where there is one."""
+    """As Markdown: documents/s, times scikit-learn's, and the bar if there is one."""
     rates = result["documents_per_second"]
     lines = [
         f"{result['documents']:,} documents of {result['corpus']}, "

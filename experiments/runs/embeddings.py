@@ -93,7 +93,7 @@ TRAINED: dict[str, Callable[[Texts, Parts, int, int], PartCodes]] = {
     "words": from_words,
     "itq": pca_itq,
 }
-BY_NETWORK = ("features", "words")  # on a GPU where there is one; the rest is NumPy
+BY_NETWORK = ("features", "words")  # on a GPU if there is one; the rest is NumPy
 PLAIN = ("sign", "cosine")
 
 

@@ -28,7 +28,7 @@ class DuplicateIdError(ValueError):
 
 
 class NotFittedError(ValueError, AttributeError):
-    """A hasher is used before it is fitted; scikit-learn's error of this name where it is installed."""
+    """A hasher is used before it is fitted; scikit-learn's error of this name if it is installed."""
 
 
 class MissingExtraError(ImportError):

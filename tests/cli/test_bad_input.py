@@ -92,7 +92,7 @@ def test_damaged_weights(fitted: Fitted, model: Path, change: Callable[[bytes], 
 def test_a_model_that_is_not_whole(fitted: Fitted, model: Path, name: str) -> None:
     (model / name).unlink()
     message = refused("search", model, fitted.codes, "ship")
-    assert message == f"{model} is not a whole model: {name} is missing"
+    assert message == f"{model} is not a complete model: {name} is missing"
 
 
 def test_a_changed_vocabulary(fitted: Fitted, model: Path) -> None:

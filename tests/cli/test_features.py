@@ -76,7 +76,7 @@ def test_search_finds_by_the_vectors_of_queries(files: Files, tmp_path: Path) ->
 def test_counts_that_differ_are_named(files: Files, tmp_path: Path) -> None:
     np.save(tmp_path / "few.npy", np.load(files.vectors)[:-1])
     few = ("--features", tmp_path / "few.npy")
-    message = "features must have a row for each document, in their order: got 59 rows for 60"
+    message = "features must have one row per document, in the same order: got 59 rows for 60"
     assert message in refused("fit", files.corpus, *few, "-o", tmp_path / "m", *ON_CPU)
     assert message in refused("encode", files.model, files.corpus, *few, "-o", tmp_path / "c")
     assert names(tmp_path) == ["few.npy"]
@@ -98,6 +98,6 @@ def test_methods_that_take_none_and_files_that_hold_none_are_named(
     output = ("-o", tmp_path / "model")
     given = ("fit", files.corpus, "--features")
     lsh = refused(*given, files.vectors, *output, "--method", "LSH")
-    assert "LSH reads words alone, got features; those who take features are CorrSH, NASH" in lsh
+    assert "LSH reads only words, got features; methods that take features are CorrSH, NASH" in lsh
     assert "corpus.jsonl: expected an .npy file" in refused(*given, files.corpus, *output)
     assert "none.npy" in refused(*given, tmp_path / "none.npy", *output, code=5)

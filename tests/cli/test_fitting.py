@@ -147,7 +147,7 @@ def test_identical_documents_are_refused(tmp_path: Path, n: int) -> None:
         (["--learning-rate", 0], "learning_rate must be a number above 0, got 0.0"),
         (["--learning-rate", "nan"], "learning_rate must be a number above 0, got nan"),
         (["--max-words", 0], "max_words must be a positive integer, got 0"),
-        (["--max-memory", "lots"], "max_memory must be a number of bytes or like"),
+        (["--max-memory", "lots"], "max_memory must be a number of bytes, or a size like"),
         (["--max-memory", "50MB"], "max_memory must be at least "),
         (["--language", "klingon"], "language must be one of dutch, english, "),
         (["--device", "abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),

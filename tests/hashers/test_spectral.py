@@ -75,7 +75,7 @@ def test_more_bits_than_directions() -> None:
 
 
 def test_documents_that_differ_in_length_alone_say_so() -> None:
-    with pytest.raises(ValueError, match="differ in length alone"):
+    with pytest.raises(ValueError, match="differ only in length"):
         SpectralHashing().fit(np.array([[1.0, 1.0], [2.0, 2.0]]))
 
 

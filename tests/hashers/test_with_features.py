@@ -1,4 +1,4 @@
-"""Hashers that make codes from features and speak of words."""
+"""Hashers that make codes from features and explain them by words."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_methods_without_a_word_decoder_say_who_takes_features(
     kind: str, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     hasher = HASHERS[kind](16)
-    expected = f"{kind} reads words alone, got features; .* {', '.join(TAKERS)}$"
+    expected = f"{kind} reads only words, got features; .* {', '.join(TAKERS)}$"
     with pytest.raises(ValueError, match=expected):
         hasher.fit(texts, features=vectors)
     if kind in ("LSH", "ITQ"):

@@ -276,7 +276,7 @@ def test_saving_again_replaces_the_index_and_nothing_else(codes: Codes, tmp_path
     assert len(ApproximateIndex.load(tmp_path / "index")) == 50
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="is not replaced"):
+    with pytest.raises(FileExistsError, match="was not replaced"):
         index.save(tmp_path / "notes")
     assert (tmp_path / "notes" / "mine.txt").read_text() == "mine"
 

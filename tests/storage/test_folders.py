@@ -117,7 +117,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown class": (lambda f: forge_config(f, **{"class": "Magic"}), "holds a 'Magic'"),
     "unknown parameter": (
         lambda f: forge_config(f, params={"colour": 1}),
-        "is of a CorrSH with other settings than this boltzhash has",
+        "is a CorrSH with other settings than this boltzhash has",
     ),
     "not an object": (lambda f: (f / CONFIG).write_text("[1]"), "damaged or not ours"),
     "other settings": (
@@ -125,7 +125,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         "its params are not those",
     ),
     "no version": (lambda f: change_config(f, format_version="1"), "'1' is not a format version"),
-    "not numbers": (put_in_a_nan, "'hidden2.weight' hold values that are not numbers"),
+    "not numbers": (put_in_a_nan, "'hidden2.weight' hold values that are not finite numbers"),
     "other shapes": (swap_in_other_shapes, "'hidden2.weight' should have shape"),
     "pickled weights": (
         lambda f: (f / WEIGHTS).write_bytes(pickle.dumps({"a": 1})),
@@ -199,7 +199,7 @@ def test_an_error_while_writing_leaves_the_old_folder(
 def test_a_file_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with (
-        pytest.raises(NotADirectoryError, match="file is a file"),
+        pytest.raises(NotADirectoryError, match="file, which is a file"),
         atomic_folder(tmp_path / "file", KIND),
     ):
         pass

@@ -166,7 +166,7 @@ def fitted_on_all() -> TfIdf:
 
 @pytest.mark.parametrize("value", ["", "GB", "-1 GB", "4", "4 XB", 0, -5, True, 1.5, None, "0 GB"])
 def test_sizes_that_are_none(value: object) -> None:
-    with pytest.raises(ValueError, match="max_memory must be a number of bytes or like"):
+    with pytest.raises(ValueError, match="max_memory must be a number of bytes, or a size like"):
         parse_memory(value)
 
 

@@ -523,7 +523,7 @@ def test_evaluation_without_autograd_and_f_that_ignores_the_code(name: str) -> N
 
 @pytest.mark.parametrize("name", ALL)
 def test_f_must_give_one_value_a_code(name: str) -> None:
-    with pytest.raises(ValueError, match=r"one value a code, shape \(5,\), got \(5, 1\)"):
+    with pytest.raises(ValueError, match=r"one value per code, shape \(5,\), got \(5, 1\)"):
         ALL[name](LOGITS.repeat(5, 1), lambda s: s.sum(-1, keepdim=True), torch.Generator(), START)
 
 

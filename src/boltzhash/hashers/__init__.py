@@ -1,4 +1,4 @@
-"""The hashers, one paper a file, the one table from their names to their classes, and :func:`load`."""
+"""The hashers, one paper per file, the one table from their names to their classes, and :func:`load`."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def load(folder: str | Path) -> Hasher:
     differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
     if differ:
         raise ModelError(
-            f"{folder} is of a {kind} with other settings than this boltzhash has "
+            f"{folder} is a {kind} with other settings than this boltzhash has "
             f"({', '.join(differ)}): fit it again, or use the version that saved it"
         )
     try:

@@ -17,7 +17,7 @@ class BMSH(NASH):
     """Independent bits given the document, and a prior that knows groups of documents.
 
     p(c) = π_c and p(s | c) = Π Bernoulli(s_i; σ(γ_ci)), all learned; the posterior is q(s | x) q(c | x),
-    with a head of its own for the groups, so that the KL has a closed form.
+    with a head of its own for the groups, so the KL has a closed form.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
-ONE_NETWORK_BITS = 32  # longer codes are made by two
+ONE_NETWORK_BITS = 32  # longer codes are made by two networks
 
 
 class CorrSH(DeepHasher):
@@ -38,14 +38,14 @@ class CorrSH(DeepHasher):
         Length m of the code, a multiple of 8.
     rank : int or "full", default=10
         Rank v of the couplings in Σ = D + UUᵀ. 0 makes the posterior factorise; "full" learns a whole
-        Cholesky factor, m(m+1)/2 numbers a document.
+        Cholesky factor, m(m+1)/2 numbers per document.
     n_components : int, default=10
         k, the components of the mixture h_k: more make the bound tighter.
     bound : {"rearranged", "printed"}, default="rearranged"
         The lower bound without or with its two energy terms. Equal in expectation; the printed
         one has more variance.
     gradient : str, default="straight-through"
-        How the gradient gets through a sampled bit: a name in ``gradients.ESTIMATORS``.
+        How the gradient passes through a sampled bit: a name in ``gradients.ESTIMATORS``.
     prior_groups : int, default=0
         0 for fair bits; otherwise the number of components of a learned Bernoulli-mixture prior, as
         in :class:`BMSH`.
@@ -53,17 +53,17 @@ class CorrSH(DeepHasher):
         Weight of :class:`RBSH`'s ranking loss; 0 for none.
     neighbours : int, default=20
         How many of the nearest documents, by latent semantic analysis or by the cosine of centred
-        features, a document's code should also speak for. Every epoch one of them is drawn: some of its
+        features, a document's code should also stand for. Every epoch one of them is drawn: some of its
         words are asked for as well, and its code should be nearer than those of other documents. 0 for
         none, as published.
     neighbour_share : float, default=0.2
-        How much of the words asked for are the neighbour's.
+        Which share of the words asked for is the neighbour's.
     contrast : float, default=1.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
-        bits it is 32 / m of that, since short codes profit more.
+        bits it is 32 / m of that, since short codes gain more.
     networks : int or None, default=None
-        How many networks, which start and drop out differently, make an equal part of the code each.
-        Every part must say the document by itself; their Hamming distances add up like votes.
+        How many networks, which start and drop out differently, each make an equal part of the code.
+        Every part must describe the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
@@ -73,9 +73,9 @@ class CorrSH(DeepHasher):
     Attributes
     ----------
     weights_ : dict of float32 arrays
-        The inference network, the decoder and what else was learned.
+        The inference network, the decoder and whatever else was learned.
     history_ : list of EpochRecord
-        Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
+        Reconstruction and KL in nats per document, distinct codes and bit balance, one record per epoch.
     tfidf_ : TfIdf or None
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
@@ -94,7 +94,7 @@ class CorrSH(DeepHasher):
     >>> hasher.transform(["the moons of planets"]).shape
     (1, 2)
 
-    Codes from vectors that you have already, here two numbers a text:
+    Codes from vectors that you already have, here two numbers per text:
 
     >>> vectors = np.array([[0.9, 0.1], [0.8, 0.3], [0.1, 0.8], [0.2, 0.9]])
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
@@ -145,18 +145,18 @@ class CorrSH(DeepHasher):
     def as_published(
         cls, n_bits: int = 64, *, rank: int | str = 10, n_components: int = 10, **changes: Any
     ) -> Self:
-        """The settings of the paper and, where it is silent, of its authors' code.
+        """The settings of the paper and, if it is silent, of its authors' code.
 
         Paper: Adam at 1e-3 decayed every 10,000 steps, v = k = 10. Authors' code: batch 100, 100
         epochs, dropout .2, the 0/1 word mask as target, tf-idf as it is, KL weight rising by
-        1 / (50 (v + k)) an epoch, decoder noise from 1.0 to .9.
+        1 / (50 (v + k)) per epoch, decoder noise from 1.0 to .9.
         """
         if rank != "full":
             check_integer("rank", rank, 0, 'an integer of 0 or more, or "full"')
         check_integer("n_components", n_components, 1, "a positive integer")
         v = n_bits if rank == "full" else int(rank)
         epochs = changes.get("epochs", 100)
-        risen = epochs / (50 * (v + n_components))  # of the KL weight, were it not held at 1
+        risen = epochs / (50 * (v + n_components))  # of the KL weight, if it were not capped at 1
         settings: dict[str, Any] = {
             "bound": "rearranged",
             "neighbours": 0,
@@ -194,7 +194,7 @@ class CorrSH(DeepHasher):
         return np.concatenate([logistic_normal_mean(p.location, p.variances()) for p in blocks])
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:
-        """One batch of the bound L̃_k, eq. 24, to be minimised with its sign turned."""
+        """One batch of the bound L̃_k, eq. 24, with its sign flipped: to be minimised."""
         from boltzhash.training import objectives
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import BernoulliMixture
@@ -222,7 +222,7 @@ class CorrSH(DeepHasher):
                 return -objectives.printed_at_s_tilde(posterior, mixture, s_tilde)
             return -objectives.regulariser_rearranged(mixture, prior, s_tilde)
 
-        # Estimators get what is minimised, with its sign: RELAX learns from it as well.
+        # Estimators get what is minimised, sign included: RELAX learns from it as well.
         where = (batch.generator, batch.progress)
         first, s = estimate(r, cost, *where)
         # s̃ comes from a component chosen at random (app. A.3). All are independent draws of one law and
@@ -264,7 +264,7 @@ class CorrSH(DeepHasher):
         return documents
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the networks, each of whose bits are decoded by themselves."""
+        """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
         decoder = model.decoder
@@ -281,7 +281,7 @@ class CorrSH(DeepHasher):
         return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_networks()
 
     def _encoded(self, model: Autoencoder, batch: Batch) -> tuple[dict[str, Tensor], Tensor | None]:
-        """What the network says of the documents, and the locations of their neighbours' codes."""
+        """What the network says about the documents, and the locations of their neighbours' codes."""
         if not self.contrast or batch.neighbour is None:
             return model.encoder(batch.inputs, batch.generator), None
         return model.encoder.with_neighbour(
@@ -291,8 +291,8 @@ class CorrSH(DeepHasher):
     def _contrast(self, location: Tensor, beside: Tensor, share: Share | None) -> Tensor:
         """The weighted contrast between the codes of the documents and of their neighbours.
 
-        It is of the whole minibatch, and must not count by this process' share of it as the terms of
-        its own documents do.
+        It is that of the whole minibatch, and must not be weighted by this process's share of it, as the
+        terms of its own documents are.
         """
         from boltzhash.training.objectives import contrast_of_parts
 

@@ -15,7 +15,7 @@ class Doc2hash(NASH):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     gradient : str, default="gumbel-softmax"
-        How the gradient gets through a sampled bit: a name in ``gradients.ESTIMATORS``.
+        How the gradient passes through a sampled bit: a name in ``gradients.ESTIMATORS``.
     **training
         The arguments of :class:`DeepHasher`; the decoder reads the code without
         noise unless ``decoder_noise`` says otherwise.

@@ -23,14 +23,14 @@ class ITQ(LinearHasher):
     """Hash documents by latent semantic analysis and a rotation that loses least in rounding.
 
     tf-idf → truncated SVD to n_bits → rows of length 1 → centred → rotated → sign. The rotation
-    minimises ‖B − VR‖², in turns: the nearest codes B for the rotation, the nearest rotation R for
+    minimises ‖B − VR‖², by turns: the nearest codes B for the rotation, the nearest rotation R for
     the codes.
 
     Parameters
     ----------
     n_bits : int, default=64
-        Length of the code, a multiple of 8. Where documents or words span fewer directions, R has
-        orthonormal rows and maps those there are up to n_bits.
+        Length of the code, a multiple of 8. If documents or words span fewer directions, R has
+        orthonormal rows and maps those up to n_bits.
     n_iterations : int, default=50
         Turns of codes and rotation; 0 leaves the random rotation.
     language, stop_words, token_pattern, max_words, min_df, max_df
@@ -45,7 +45,7 @@ class ITQ(LinearHasher):
     offsets_ : float64 array (n_bits,)
         The mean of the training documents, rotated: where each bit changes.
     losses_ : list of float
-        ‖B − VR‖² a document, at first and after each turn; it never rises. Not saved.
+        ‖B − VR‖² per document, at first and after each turn; it never rises. Not saved.
     tfidf_ : TfIdf or None
         Vocabulary and weights, None when fitted on a matrix.
     n_features_in_ : int
@@ -92,11 +92,11 @@ class ITQ(LinearHasher):
         check_integer("n_iterations", self.n_iterations, 0, "an integer of 0 or more")
 
     def _collapse_advice(self) -> str:
-        return "They may differ in length alone"
+        return "They may differ only in length"
 
 
 def quantise(V: Floats, R: Floats, n_iterations: int) -> tuple[Floats, list[float]]:
-    """The rotation after the last turn, and the loss ‖B − VR‖² a row before the first and after each.
+    """The rotation after the last turn, and the loss ‖B − VR‖² per row before the first and after each.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def quantise(V: Floats, R: Floats, n_iterations: int) -> tuple[Floats, list[floa
 
 
 def _loss(rotated: Floats) -> float:
-    """‖B − VR‖² a row, where B are the signs of VR."""
+    """‖B − VR‖² per row, where B are the signs of VR."""
     return float(np.square(np.abs(rotated) - 1).sum() / len(rotated))
 
 

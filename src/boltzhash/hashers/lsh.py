@@ -18,7 +18,7 @@ from boltzhash.hashers.shared.linear import LinearHasher
 class LSH(LinearHasher):
     """Hash documents by random hyperplanes: a bit differs with probability angle / π.
 
-    Nothing is learned from the documents but their words, so that a code never goes out of date. It
+    Nothing is learned from the documents except their words, so a code never goes out of date. It
     takes many bits to be as good as a learned code.
 
     Parameters

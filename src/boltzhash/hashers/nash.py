@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class NASH(DeepHasher):
     """Hash documents with a variational autoencoder whose bits are independent.
 
-    Posterior: Bernoulli(σ(g(x))). Prior: fair bits, so that the KL has a closed form. The decoder reads
+    Posterior: Bernoulli(σ(g(x))). Prior: fair bits, so the KL has a closed form. The decoder reads
     the code with Gaussian noise whose size depends on the document.
 
     Parameters
@@ -28,7 +28,7 @@ class NASH(DeepHasher):
     n_bits : int, default=64
         Length of the code, a multiple of 8.
     gradient : str, default="straight-through"
-        How the gradient gets through a sampled bit: a name in ``gradients.ESTIMATORS``.
+        How the gradient passes through a sampled bit: a name in ``gradients.ESTIMATORS``.
     **training
         The arguments of :class:`DeepHasher`. ``decoder_noise`` is the largest
         deviation that a document can choose.
@@ -72,7 +72,7 @@ class NASH(DeepHasher):
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Bernoulli(outputs["location"])
         noise = outputs["noise"].sigmoid() * self._noise(posterior.logits, batch)
-        # Estimators get what is minimised, with its sign: RELAX learns from it as well.
+        # Estimators get what is minimised, sign included: RELAX learns from it as well.
         cost, _ = model.parts["gradient"](
             posterior.logits,
             lambda s: -self._log_likelihood(model, s + noise, batch),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class RBSH(NASH):
     """Independent bits, and codes that rank documents as a weak labeller does.
 
-    To NASH's bound comes a hinge: of two documents, the one that self-taught hashing calls nearer should
-    be nearer in Hamming distance as well, by a margin of 1. The decoder's noise falls to 0.
+    A hinge is added to NASH's bound: of two documents, the one that self-taught hashing calls nearer
+    should also be nearer in Hamming distance, by a margin of 1. The decoder's noise falls to 0.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class RBSH(NASH):
     def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
         """The settings of the authors' code and, for texts, its preprocessing.
 
-        Preprocessing: words of two and more letters or digits that stand in at least 3 documents and at
-        most in 90 % of them, however many these are; no stop words of its own. Training: two layers
+        Preprocessing: words of two or more letters or digits that occur in at least 3 documents and in
+        at most 90 % of them, however many there are; no stop words. Training: two layers
         of 1,000 units, each word once as the target, tf-idf as it is, KL weight rising to .04,
         decoder noise falling from 1, dropout .1, batches of 40, Adam at 5e-4. What cannot be set this
         way is in docs/models/rbsh.md.

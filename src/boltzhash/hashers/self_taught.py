@@ -26,22 +26,22 @@ class SelfTaughtHashing(LinearHasher):
     """Hash documents by the Laplacian eigenmap of their neighbour graph, and learn to predict it.
 
     Every document is joined with its nearest by cosine; the eigenmap places joined documents near each
-    other, its coordinates are cut at their medians, and one linear support vector machine a bit
+    other, its coordinates are cut at their medians, and one linear support vector machine per bit
     learns to decide the bit from the words.
 
     Parameters
     ----------
     n_bits : int, default=64
-        Length of the code, a multiple of 8. Where the graph has too few documents for as many
+        Length of the code, a multiple of 8. If the graph has too few documents for that many
         eigenvectors, the remaining bits cut random mixtures of those there are.
     n_neighbors : int, default=25
         k, the nearest documents that each one is joined with.
     C : float, default=1.0
-        Of the support vector machines: the weight of errors against the width of the margin.
+        The support vector machines' weight of errors against the width of the margin.
     language, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
-        Starts the search for the eigenvectors; they depend on it where the graph falls into parts
+        Starts the search for the eigenvectors; they depend on it if the graph falls into parts
         that no edge joins. Same seed, same machine, same codes.
 
     Attributes
@@ -110,7 +110,7 @@ class SelfTaughtHashing(LinearHasher):
         return projected > self.offsets_
 
     def _check_params(self) -> None:
-        _support_vector_machine()  # missed before the corpus is read
+        _support_vector_machine()  # noticed before the corpus is read
         check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
         check_number("C", self.C, above=0)
 
@@ -119,7 +119,7 @@ class SelfTaughtHashing(LinearHasher):
 
 
 def _support_vector_machine() -> Any:
-    """scikit-learn's, which is slow to import, and only a fit needs it."""
+    """scikit-learn's, which is slow to import and needed only to fit."""
     try:
         from sklearn.svm import LinearSVC
     except ImportError:
@@ -128,10 +128,10 @@ def _support_vector_machine() -> Any:
 
 
 def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:
-    """Cosines of documents of which one is among the k nearest of the other, 0 elsewhere.
+    """Cosines between documents one of which is among the k nearest of the other, 0 elsewhere.
 
     Rows (n, n_words) have length 1; the graph is (n, n). A document is not a neighbour of itself, nor of
-    one it shares no word with.
+    one with which it shares no word.
     """
     n = rows.shape[0]
     k = min(k, n - 1)
@@ -154,10 +154,10 @@ def neighbour_graph(rows: sparse.csr_matrix, k: int) -> sparse.csr_matrix:
 
 
 def laplacian_eigenmap(graph: sparse.csr_matrix, n: int, random: RandomState) -> Floats:
-    """Up to n solutions of L v = λ D v with the smallest λ, v = 1 left out, as columns.
+    """Up to n solutions of L v = λ D v with the smallest λ, except v = 1, as columns.
 
     With u = √D v these are the leading eigenvectors of S = D^-½ W D^-½. The trivial one, u₁ = √D 1, is
-    known: S − 2 u₁u₁ᵀ / ‖u₁‖² has it last, also where parts of the graph make λ = 0 repeat.
+    known: S − 2 u₁u₁ᵀ / ‖u₁‖² has it last, even if parts of the graph make λ = 0 repeat.
     Fewer than n columns come from a graph (n_documents, n_documents) of fewer than n + 1 documents.
     """
     n_documents = graph.shape[0]
@@ -182,13 +182,13 @@ def laplacian_eigenmap(graph: sparse.csr_matrix, n: int, random: RandomState) ->
 
 
 def above_median(embedding: Floats) -> Bits:
-    """Cut each column at its median. Values on it go all to one side, the one that balances better.
+    """Cut each column at its median. Values on it all go to one side, the one that balances better.
 
     >>> above_median(np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [4.0, 1.0]])).astype(int).tolist()
     [[0, 0], [0, 1], [1, 1], [1, 1]]
     """
     median = np.median(embedding, axis=0)
-    tie = 1e-9 * np.ptp(embedding, axis=0)  # equal but for rounding
+    tie = 1e-9 * np.ptp(embedding, axis=0)  # equal except for rounding
     above, not_below = embedding > median + tie, embedding >= median - tie
     imbalances = [np.abs(bits.mean(axis=0) - 0.5) for bits in (above, not_below)]
     return np.asarray(np.where(imbalances[0] <= imbalances[1], above, not_below))

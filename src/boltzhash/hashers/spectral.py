@@ -21,7 +21,7 @@ from boltzhash.hashers.shared.lsa import leading_directions
 
 
 class Modes(NamedTuple):
-    """One eigenfunction a bit: cos(k π (x − a) / (b − a)) along one principal direction."""
+    """One eigenfunction per bit: cos(k π (x − a) / (b − a)) along one principal direction."""
 
     direction: NDArray[np.int64]
     k: NDArray[np.int64]
@@ -30,7 +30,7 @@ class Modes(NamedTuple):
 class SpectralHashing(LinearHasher):
     """Hash documents by the eigenfunctions of a uniform distribution on their principal directions.
 
-    Long directions give several bits before short ones give one, so that there may be more bits than
+    Long directions give several bits before short ones give one, so there may be more bits than
     directions.
 
     Parameters
@@ -42,12 +42,12 @@ class SpectralHashing(LinearHasher):
     language, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
-        Starts the search for the principal directions. They do not depend on it but for rounding.
+        Starts the search for the principal directions. They depend on it only by rounding.
 
     Attributes
     ----------
     directions_ : float64 array (n_words, n_bits)
-        For each bit the principal direction it follows, times its frequency ω.
+        For each bit, the principal direction it follows, times its frequency ω.
     offsets_ : float64 array (n_bits,)
         Phases: ω times the lower end of the direction.
     modes_ : Modes
@@ -86,7 +86,7 @@ class SpectralHashing(LinearHasher):
         principal = leading_directions(rows, n, random, centred=True)
         if principal.shape[1] == 0:
             raise ValueError(
-                f"the {rows.shape[0]} documents that have words differ in length alone: "
+                f"the {rows.shape[0]} documents that have words differ only in length: "
                 "spectral hashing needs at least 2 with different words"
             )
         projected = np.asarray(rows @ principal)

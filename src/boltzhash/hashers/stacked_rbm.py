@@ -34,7 +34,7 @@ FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 8, 300
 
 
 def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """What stands for counts: tf-idf, each row scaled to sum to its number of different words.
+    """A stand-in for counts: tf-idf, each row scaled to sum to its number of different words.
 
     Both have shape (n_documents, n_words).
 
@@ -67,13 +67,13 @@ class StackedRBM(TrainedHasher):
         Standard deviation of the Gaussian noise added to the input of the code units while
         fine-tuning, drawn anew for every document and step.
     threshold : float, default=0.1
-        A bit is on where the activity of its code unit, between 0 and 1, is above this.
+        A bit is on if the activity of its code unit, between 0 and 1, is above this.
     pretraining_epochs : int or None, default=None
-        Epochs of each machine. None means 5, or more where these would not be 200 steps.
+        Epochs of each machine. None means 5, or more if that is fewer than 200 steps.
     pretraining_rate : float, default=0.01
         Learning rate of Adam in contrastive divergence.
     epochs : int or None, default=None
-        Epochs of fine-tuning. None means 8, or more where these would not be 300 steps.
+        Epochs of fine-tuning. None means 8, or more if that is fewer than 300 steps.
     batch_size : int, default=200
     learning_rate : float, default=0.01
         Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
@@ -158,7 +158,7 @@ class StackedRBM(TrainedHasher):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is done again."""
+        """Pretrain, then fine-tune. A checkpoint keeps the latter; pretraining is repeated."""
         from boltzhash.training.batches import Documents
         from boltzhash.training.rbm import Unrolled
 
@@ -195,7 +195,7 @@ class StackedRBM(TrainedHasher):
         return stack
 
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
-        """Cross entropy of the words' shares in a document and what is said of it from a noisy code."""
+        """Cross entropy of the words' shares in a document and their prediction from a noisy code."""
         from boltzhash.training.batches import Terms
         from boltzhash.training.networks import row_sums
         from boltzhash.training.objectives import word_log_likelihood

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VDSH(DeepHasher):
-    """Hash documents with a variational autoencoder of continuous latents, one a bit.
+    """Hash documents with a variational autoencoder of continuous latents, one per bit.
 
     Posterior: N(μ(x), diag(σ(x)²)). Prior: N(0, I). A bit says whether the mean of its latent is above
     the median of the training documents, so every bit is on for half of them.
@@ -32,7 +32,7 @@ class VDSH(DeepHasher):
         Length of the code, a multiple of 8.
     **training
         The arguments of :class:`DeepHasher`. The KL weight stays 1 (lower ones
-        gave worse codes); ``decoder_noise`` is not used, the latents are noisy themselves.
+        gave worse codes); ``decoder_noise`` is not used, since the latents are noisy themselves.
 
     References
     ----------

@@ -11,19 +11,19 @@ from boltzhash.codes import Bits, Codes, bit_balance, unpack
 
 
 class CodeStatistics(NamedTuple):
-    """Of the codes of a collection.
+    """Statistics of the codes of a collection.
 
     ``balance``
         1 when every bit is on in half of the documents, 0 when none ever changes.
     ``correlation``
-        Mean absolute correlation between two bits, over the pairs that both change; 0 with none.
+        Mean absolute correlation between two bits, over the pairs in which both vary; 0 if none.
     ``distinct``
         How many different codes there are.
     ``entropy``
         Bits of entropy of the codes as they occur: log2 of the number of documents when all differ.
     ``bit_entropy``
         Sum over bits of the entropy of each alone: ``n_bits`` when all are balanced. How far it
-        exceeds ``entropy`` says little for long codes, where ``entropy`` is limited by the
+        exceeds ``entropy`` says little about long codes, whose ``entropy`` is limited by the
         number of documents.
     """
 
@@ -58,9 +58,9 @@ def code_statistics(codes: Codes) -> CodeStatistics:
 
 
 def bit_correlations(bits: Bits) -> NDArray[np.float64]:
-    """The correlation of every two bits over the documents; NaN where one never changes.
+    """The correlation of every pair of bits over the documents; NaN if one never changes.
 
-    Of bits, bool (n, n_bits); float64 (n_bits, n_bits).
+    From bits, bool (n, n_bits), to float64 (n_bits, n_bits).
 
     >>> bits = np.array([[True, False, True], [False, True, True]])
     >>> bit_correlations(bits)
@@ -72,12 +72,12 @@ def bit_correlations(bits: Bits) -> NDArray[np.float64]:
         raise TypeError(f"bits must be a bool array (n, n_bits), got {bits.dtype} {bits.shape}")
     centred = bits - bits.mean(axis=0)
     deviation = np.sqrt((centred**2).sum(axis=0))
-    deviation[(bits == bits[:1]).all(axis=0)] = np.nan  # 0 but for rounding
+    deviation[(bits == bits[:1]).all(axis=0)] = np.nan  # 0 except for rounding
     correlations: NDArray[np.float64] = (centred.T @ centred) / np.outer(deviation, deviation)
     return correlations
 
 
 def _entropy(probabilities: NDArray[np.float64]) -> float:
-    """−Σ p log2 p, terms with p = 0 left out."""
+    """−Σ p log2 p, without the terms with p = 0."""
     positive = probabilities[probabilities > 0]
     return float(-(positive * np.log2(positive)).sum()) + 0.0  # no −0.0

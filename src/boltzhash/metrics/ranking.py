@@ -1,10 +1,10 @@
-"""Measures of a ranking, one value a query, exact in expectation over random tie order.
+"""Measures of a ranking, one value per query, exact in expectation over random tie order.
 
 A document is relevant when it shares a label with the query. All these are 0 for a query that
 has no relevant document, and for one whose Hamming ball is empty (as trec_eval and the hashing
-literature count), so that a mean over queries is over all of them.
+literature count), so a mean over queries is over all of them.
 
-The expectations are closed forms of the counts in each group of ties; those of average precision
+The expectations are closed forms in the counts of each group of ties; those of average precision
 and NDCG are McSherry & Najork's (2008), "Computing information retrieval performance measures
 efficiently in the presence of tied scores".
 """
@@ -44,8 +44,8 @@ def precision(
     labels : bool array (n, n_labels)
     k : int, default=100
     ties : {"expected", "insertion"}, default="expected"
-        With "expected" documents at the distance of the k-th share its remaining places evenly, so
-        nothing depends on the order of the collection; with "insertion" the first come first.
+        With "expected", documents at the distance of the k-th share the remaining places evenly, so
+        nothing depends on the order of the collection; with "insertion", the first added come first.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def average_precision(
     *,
     ties: str = "expected",
 ) -> Values:
-    """The mean of the precisions at the places of the relevant documents; its mean is MAP.
+    """The mean of the precisions at the places of the relevant documents; its mean over queries is MAP.
 
     Relevant documents beyond the k-th place (None: no limit) count as never found: the sum is
     divided by the number of relevant documents in the whole database, as trec_eval does.
@@ -159,7 +159,7 @@ def ndcg(
 def precision_within(
     queries: Codes, codes: Codes, query_labels: Labels, labels: Labels, radius: int = 2
 ) -> Values:
-    """The share of relevant documents within a Hamming distance; 0 where there is no document.
+    """The share of relevant documents within a Hamming distance; 0 if there is no document.
 
     ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
 
@@ -242,7 +242,7 @@ def ndcg_at(groups: Groups, k: int) -> Values:
 
 
 def precision_in_ball(groups: Groups, radius: int) -> Values:
-    """Of groups by distance: those up to the radius."""
+    """The share of relevant documents in the groups up to the radius; groups must be distances."""
     documents = groups.documents[:, : radius + 1].sum(axis=1)
     relevant: Values = groups.relevant[:, : radius + 1].sum(axis=1) / np.maximum(documents, 1)
     return relevant

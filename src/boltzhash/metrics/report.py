@@ -55,13 +55,13 @@ def evaluate(
     query_labels, labels : bool arrays (n, n_labels)
         A document is relevant when it shares a label with the query.
     measures
-        Of ``precision@K``, ``recall@K``, ``map``, ``map@K``, ``ndcg@K`` and ``within@R`` (precision
+        Any of ``precision@K``, ``recall@K``, ``map``, ``map@K``, ``ndcg@K`` and ``within@R`` (precision
         within Hamming distance R).
     ties : "expected" or "insertion"
         The expectation over random tie order, or the order (distance, insertion).
     alpha, resamples, random_state
-        Every two methods are compared on every measure by a paired permutation test over the queries,
-        corrected by Holm's method for the number of pairs; below ``alpha`` is significant.
+        Every pair of methods is compared on every measure by a paired permutation test over the queries,
+        corrected by Holm's method for the number of pairs; p below ``alpha`` is significant.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _parse(name: str, n_documents: int) -> _Measure:
     found = re.fullmatch(r"(precision|recall|ndcg|map|within)(?:@(\d+))?", name)
     if not found or (found[2] is None and found[1] != "map"):
         raise ValueError(
-            "measures must be of precision@K, recall@K, map, map@K, ndcg@K, within@R (K, R "
+            "measures must be among precision@K, recall@K, map, map@K, ndcg@K, within@R (K, R "
             f"integers), got {name!r}"
         )
     kind, number = found[1], None if found[2] is None else int(found[2])
@@ -144,8 +144,8 @@ def _parse(name: str, n_documents: int) -> _Measure:
 class Report:
     """Values of each query for each method and measure, and what follows from them.
 
-    :func:`evaluate` makes one. It can also be made of values that were computed before (means over
-    seeds, say): ``Report({"method": {"measure": one value a query}})``.
+    :func:`evaluate` makes one. It can also be made from values computed before (means over
+    seeds, say): ``Report({"method": {"measure": one value per query}})``.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Report:
         check_number("alpha", self.alpha, above=0, below=1)
         if not 1 <= len(self.per_query) <= len(LETTERS):
             raise ValueError(
-                f"a report is of 1 to {len(LETTERS)} methods, got {len(self.per_query)}"
+                f"a report covers 1 to {len(LETTERS)} methods, got {len(self.per_query)}"
             )
         _check_values(self.per_query)
         object.__setattr__(self, "p_values", self._compare())
@@ -191,12 +191,12 @@ class Report:
         return float(self.per_query[method][measure].mean())
 
     def p_value(self, one: str, other: str, measure: str) -> float:
-        """Of the difference between two methods, corrected for the number of pairs."""
+        """The p-value of the difference between two methods, corrected for the number of pairs."""
         key = (measure, one, other)
         return self.p_values[key if key in self.p_values else (measure, other, one)]
 
     def better(self, method: str, measure: str) -> list[str]:
-        """The methods that this one is significantly better than."""
+        """The methods that this one significantly beats."""
         return [
             other
             for other in self.methods
@@ -224,7 +224,7 @@ class Report:
         return tables.text(self._table())
 
     def to_markdown(self) -> str:
-        """A Markdown table; superscripts name the methods that a value is significantly better than."""
+        """A Markdown table; superscripts name the methods that a value significantly beats."""
         return tables.markdown(self._table())
 
     def to_latex(self) -> str:
@@ -232,7 +232,7 @@ class Report:
         return tables.latex(self._table())
 
     def to_frame(self) -> Any:
-        """A pandas data frame: a row a method, a column a measure or statistic of the codes."""
+        """A pandas data frame: one row per method, one column per measure or statistic of the codes."""
         try:
             import pandas
         except ImportError:
@@ -247,7 +247,7 @@ class Report:
         return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("method")
 
     def _table(self) -> Table:
-        """Letter, method, measures and statistics of the codes, a row a method."""
+        """Letter, method, measures and statistics of the codes, one row per method."""
         statistics = SHOWN_STATISTICS if self.codes else ()
         rows = []
         for letter, method in zip(LETTERS, self.methods, strict=False):

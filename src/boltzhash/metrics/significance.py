@@ -17,9 +17,9 @@ def paired_permutation(
 ) -> Values:
     """Two-sided p-values of the paired permutation test, one for each column of differences.
 
-    A column holds the difference between two methods on each query. Were there none, each difference
-    might as well have had the other sign; p is the share of sign changes, the observed one
-    included, whose mean is at least as far from 0. All columns see the same changes.
+    A column holds the difference between two methods on each query. If the methods were equally good,
+    each difference might as well have had the other sign; p is the share of sign changes, including the
+    observed one, whose mean is at least as far from 0. All columns see the same changes.
 
     >>> better = np.full((20, 1), 0.1)
     >>> paired_permutation(better, resamples=999)
@@ -33,7 +33,7 @@ def paired_permutation(
         )
     rng = np.random.default_rng(random_state)
     observed = np.abs(differences.sum(axis=0))
-    # Sums that differ by rounding alone are equal.
+    # Sums that differ only by rounding are equal.
     bar = observed - 1e-12 * np.abs(differences).sum(axis=0)
     as_far = np.ones(differences.shape[1])
     for start in range(0, resamples, _BLOCK):

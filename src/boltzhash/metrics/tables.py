@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What is shown of an evaluation: a method per row, a letter for it in the first column.
+    """What is shown of an evaluation: one method per row, with its letter in the first column.
 
     ``note`` says what the marks mean; it is empty if there is nothing to compare.
     """

@@ -1,6 +1,6 @@
-"""Codes → for each query, how many documents and how many relevant ones stand at each place.
+"""Codes → for each query, how many documents and how many relevant ones are at each place.
 
-Short codes tie massively, so a ranking is a row of *groups* whose documents stand at the same place.
+Short codes tie massively, so a ranking is a row of *groups* whose documents share a place.
 With ``ties="expected"`` a group is all documents at one distance and every order within it is equally
 likely; with ``ties="insertion"`` equal distances come in the order of insertion, as the index gives
 them, and every group is one document. The measures of ``ranking`` are the same formulas on both.
@@ -55,7 +55,7 @@ def pairs(queries: Codes, codes: Codes, query_labels: Labels, labels: Labels) ->
 
 
 def group(block: Pairs, n_bits: int, ties: str) -> Groups:
-    """The ranking of each query of a block, ties as asked.
+    """The ranking for each query of a block, with ties treated as asked.
 
     >>> block = Pairs(np.array([[1, 0, 1]], dtype=np.uint16), np.array([[False, True, True]]))
     >>> group(block, 8, "expected").relevant
@@ -99,12 +99,12 @@ def _check(queries: Codes, codes: Codes, query_labels: Labels, labels: Labels) -
     if query_labels.shape[1] != labels.shape[1]:
         raise ValueError(
             f"query_labels have {query_labels.shape[1]} columns and labels {labels.shape[1]}: "
-            "a column must be the same label in both"
+            "a column must mean the same label in both"
         )
 
 
 def _words(codes: Codes) -> NDArray[np.uint64]:
-    """Codes as 64-bit words, the last one filled up with zeros."""
+    """Codes as 64-bit words, the last one padded with zeros."""
     filled = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), dtype=np.uint8)
     filled[:, : codes.shape[1]] = codes
     return filled.view(np.uint64)

@@ -219,7 +219,7 @@ class ApproximateIndex:
             raise ModelError(f"{folder / CONFIG} is damaged: its recalls are not those saved")
         for name in (LISTS, IDS):
             if not (folder / name).is_file():
-                raise ModelError(f"{folder} is not a whole index: {name} is missing")
+                raise ModelError(f"{folder} is not a complete index: {name} is missing")
             if sha256(folder / name) != expected.get(name):
                 raise ModelError(
                     f"{folder / name} is damaged: its contents are not those saved with {CONFIG}"

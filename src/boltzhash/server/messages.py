@@ -286,7 +286,7 @@ class Fields(Answer):
 
 
 class Map(Answer):
-    made: Annotated[bool, Field(description="If there is no map, message says how to make one")]
+    made: Annotated[bool, Field(description="Whether there is a map; if not, see message")]
     message: str | None = None
     places: list[int] = []
     x: Annotated[list[int], Field(description="0 to 65535")] = []

@@ -1,6 +1,6 @@
 """Codes on disk: a folder with config.json, codes.npy, ids.jsonl and no_known_word.npy.
 
-codes.npy is the plain packed array (``np.load(..., mmap_mode="r")`` reads it), ids.jsonl has one id a
+codes.npy is the plain packed array (``np.load(..., mmap_mode="r")`` reads it), ids.jsonl has one id per
 line, no_known_word.npy lists the rows whose code means nothing because the model knew no word of them.
 """
 
@@ -56,14 +56,14 @@ class CodesWriter:
         codes : uint8 array (n, n_bits / 8)
         ids : sequence of n str or int
         known_words : int64 array (n,) or None
-            How many words of each the model knows; None where codes are not made from words.
+            How many words of each the model knows; None if codes are not made from words.
         """
         check_codes(codes)
         if known_words is None:
             known_words = np.ones(len(codes), dtype=np.int64)  # no code is without meaning
         if codes.shape[1] != self._n_bytes or not len(codes) == len(ids) == len(known_words):
             raise ValueError(
-                f"expected codes of {self._n_bytes} bytes with an id and a count each, got "
+                f"expected codes of {self._n_bytes} bytes, each with an id and a count, got "
                 f"{codes.shape} codes, {len(ids)} ids and {len(known_words)} counts"
             )
         self._codes_file.write(codes.tobytes())
@@ -108,7 +108,7 @@ def write_codes(folder: str | Path, *, n_bits: int, model: str) -> Iterator[Code
 
 
 def read_codes(folder: str | Path, *, model: str) -> StoredCodes:
-    """Open a codes folder; refused where it is damaged or another model made it."""
+    """Open a codes folder; refused if it is damaged or another model made it."""
     folder = Path(folder)
     config = read_config(folder, FORMAT, FORMAT_VERSION)
     if config.get("model") != model:

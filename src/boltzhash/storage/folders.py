@@ -38,13 +38,13 @@ VOCABULARY = "vocabulary.json"
 def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
     """A new folder to fill; it takes ``target``'s place when the block ends without an error.
 
-    What stands at ``target`` is replaced only if it is of the same ``kind`` (or an empty folder).
+    What is at ``target`` is replaced only if it is of the same ``kind`` (or an empty folder).
     """
     target = Path(os.path.realpath(target))
     check_output(target, kind)
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-    try:  # named before it is made: Ctrl-C in between must leave no rubbish
+    try:  # named before it is made: Ctrl-C in between must leave nothing behind
         fresh.mkdir()
         yield fresh
         for path in [*fresh.rglob("*"), fresh]:
@@ -54,7 +54,7 @@ def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
     finally:
         try:
             shutil.rmtree(fresh, ignore_errors=True)
-        except KeyboardInterrupt:  # Ctrl-C just here must leave no rubbish either
+        except KeyboardInterrupt:  # Ctrl-C right here must leave nothing behind either
             shutil.rmtree(fresh, ignore_errors=True)
             raise
 
@@ -62,17 +62,19 @@ def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
 def check_output(target: Path, kind: str) -> None:
     """Refuse a place where a folder cannot be written, or where something else would be lost."""
     if target.exists() and not target.is_dir():
-        raise NotADirectoryError(f"{target} is a file; a folder is to be written there")
+        raise NotADirectoryError(f"expected a folder to write, got {target}, which is a file")
     for parent in target.parents:
         if parent.exists():
             if not parent.is_dir():
-                raise NotADirectoryError(f"{parent} is a file; a folder is to be written in it")
+                raise NotADirectoryError(
+                    f"expected a folder to write in, got {parent}, which is a file"
+                )
             break
     if target.is_dir() and any(target.iterdir()):
         try:
             read_config(target, kind, sys.maxsize)
         except ModelError as error:
-            raise FileExistsError(f"{target} is not replaced: {error}") from error
+            raise FileExistsError(f"{target} was not replaced: {error}") from error
 
 
 def _flush_to_disk(path: Path) -> None:
@@ -88,7 +90,7 @@ def _put_in_place(fresh: Path, target: Path) -> None:
     if not target.exists():
         os.rename(fresh, target)
     elif not _exchange(fresh, target):
-        # Without an atomic exchange there is an instant with no folder; the old one waits beside.
+        # Without an atomic exchange there is an instant with no folder; the old one waits beside it.
         old = fresh.with_name(fresh.name + ".old")
         os.rename(target, old)
         try:
@@ -100,7 +102,7 @@ def _put_in_place(fresh: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step (Linux ``renameat2``); False where that cannot be done."""
+    """Swap two folders in one step (Linux ``renameat2``); False if that cannot be done."""
     if not sys.platform.startswith("linux"):
         return False
     renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
@@ -115,7 +117,7 @@ def write_model(
 ) -> None:
     """Write a model folder.
 
-    ``arrays`` are of any shapes, by name; ``words`` is None where the model was fitted on a matrix.
+    ``arrays`` are of any shapes, by name; ``words`` is None if the model was fitted on a matrix.
     """
     with atomic_folder(folder, "boltzhash model") as fresh:
         (fresh / WEIGHTS).write_bytes(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}))
@@ -143,7 +145,7 @@ def read_model(folder: Path) -> tuple[str, dict[str, Any], Arrays, list[str] | N
     for name in (WEIGHTS, VOCABULARY):
         path = folder / name
         if not path.is_file():
-            raise ModelError(f"{folder} is not a whole model: {name} is missing")
+            raise ModelError(f"{folder} is not a complete model: {name} is missing")
         if sha256(path) != config["sha256"].get(name):
             raise ModelError(
                 f"{path} is damaged: its contents are not those that were saved with {CONFIG}"
@@ -163,7 +165,7 @@ def _digest_of(data: Any) -> str:
 
 
 def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | None) -> str:
-    """Names what a model computes: two that give different codes differ in it."""
+    """Identifies what a model computes: two that give different codes have different fingerprints."""
     without_effect = ("device", "verbose")
     settings = {name: value for name, value in params.items() if name not in without_effect}
     digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
@@ -229,12 +231,12 @@ def write_checkpoint(
 
 
 def read_checkpoint(folder: Path, fingerprint: str) -> tuple[Arrays, list[dict[str, Any]]] | None:
-    """The state kept for the same settings and data; None where there is none that fits."""
+    """The state kept for the same settings and data; None if there is none that fits."""
     if not folder.exists():
         return None
     state = read_config(folder, "boltzhash checkpoint", FORMAT_VERSION)
     if state["fingerprint"] != fingerprint:
         return None
     if sha256(folder / WEIGHTS) != state["sha256"].get(WEIGHTS):
-        raise ModelError(f"{folder / WEIGHTS} is damaged; delete {folder} to start the fit anew")
+        raise ModelError(f"{folder / WEIGHTS} is damaged; delete {folder} to start the fit over")
     return load_file(folder / WEIGHTS), state["history"]

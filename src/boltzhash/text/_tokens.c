@@ -13,17 +13,17 @@ enum { SEPARATOR = 0, WORD = 1, UNSPACED = 2 };
 #define CODE_POINTS 0x110000
 
 /* Counting: one pass over the characters of a text, the counts of its words in a dense row that is
- * cleared again, a bit a word to find them in order without sorting. */
+ * cleared again, one bit per word to find them in order without sorting. */
 
 typedef struct {
     const void *characters;
     Py_ssize_t length;
-    int kind; /* bytes a character, or ASCII */
+    int kind; /* bytes per character, or ASCII */
 } Text;
 
 typedef struct {
     Table *table;
-    const uint8_t *classes; /* of all code points; of ASCII where no text needs more */
+    const uint8_t *classes; /* of all code points; of ASCII if no text needs more */
     int growing;
     char *token; /* in UTF-8, with zeros after */
     size_t token_room;
@@ -117,7 +117,7 @@ static inline int count_characters(Work *work, const Text *text, int kind, Py_ss
     return count_token(work, length);
 }
 
-/* Words of two or more characters; where no spaces are written, overlapping pairs. */
+/* Words of two or more characters; in scripts without spaces, overlapping pairs. */
 static inline int scan(Work *work, const Text *text, int kind)
 {
     const uint8_t *classes = work->classes;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES 8 /* a token is hashed so many bytes at a time, and has as many zeros after it */
+#define WORD_BYTES 8 /* a token is hashed that many bytes at a time, and has as many zeros after it */
 
 typedef struct {
     uint32_t hash;

@@ -1,4 +1,4 @@
-"""Texts → word counts: compiled where a compiler was there at install time, plain Python otherwise."""
+"""Texts → word counts: compiled if there was a compiler at install time, plain Python otherwise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 1024
 
 
 class Counts(NamedTuple):
-    """Rows of a sparse matrix: how often which word, and where in the two each document ends."""
+    """Rows of a sparse matrix: which words, how often, and where in these each document ends."""
 
     values: NDArray[np.float64]
     numbers: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Counter(Protocol):
 
 
 def make_counter(words: Iterable[str], pattern: re.Pattern[str] | None) -> Counter:
-    """The fastest counter there is for a rule of tokens; word i has the number i."""
+    """The fastest available counter for a token rule; word i has the number i."""
     if _tokens is None or pattern is not None:
         return PythonCounter(words, pattern)
     return CompiledCounter(words)
@@ -66,11 +66,14 @@ class CompiledCounter:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return make_counter, (self.words(), None)  # where it arrives there may be no compiled one
+        return make_counter, (
+            self.words(),
+            None,
+        )  # where it is unpickled there may be no compiled one
 
 
 class PythonCounter:
-    """The plain twin of :class:`CompiledCounter`, and the one for a token pattern of one's own."""
+    """The plain twin of :class:`CompiledCounter`, also used for custom token patterns."""
 
     def __init__(self, words: Iterable[str], pattern: re.Pattern[str] | None) -> None:
         self._numbers = {word: number for number, word in enumerate(words)}
@@ -96,7 +99,7 @@ class PythonCounter:
 
 
 def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -> Counts:
-    """Word counts, a row a document; texts may be a generator.
+    """Word counts, one row per document; texts may be a generator.
 
     >>> count_words(["A bus, a BUS", "pear"], make_counter(["apple", "bus"], None)).ends
     array([0, 1, 1])
@@ -119,7 +122,7 @@ def joined(blocks: list[Counts]) -> Counts:
 
 
 def check_texts(texts: list[str], first: int = 0) -> list[str]:
-    """Return ``texts`` if they are strings; ``first`` is the number of the first of them.
+    """Return ``texts`` if they are strings; ``first`` is the number of the first one.
 
     >>> check_texts(["a", None], first=10)
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """A corpus larger than memory: the words of all of it, and as many documents as there is room for.
 
-All documents have a say in the vocabulary and in idf. The rest is learned from a uniform sample: it is
-kept as word counts, since texts would take more, and grows thinner as the corpus goes on.
+All documents have a say in the vocabulary and in idf. The rest is learned from a uniform sample, kept
+as word counts, since texts would take more memory, and thinned out as more documents arrive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from boltzhash.text.counting import Counter, Counts, blocks_of, joined, make_cou
 
 THINNER = 0.8  # share of the sample that stays when it has grown too large
 WORDS_AT_MOST = (
-    500_000  # different words counted at a time; beyond that the rarer half is forgotten
+    500_000  # different words counted at a time; beyond that, the rarer half is forgotten
 )
 
 # What a fit takes at its peak, rounded up from measurements (benchmarks/README.md).
@@ -31,14 +31,14 @@ _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "T
 
 
 def parse_memory(value: object) -> int:
-    """Bytes, from a number of them or a text.
+    """Bytes, from a number or a text.
 
     >>> parse_memory("4 GB"), parse_memory("1.5GiB"), parse_memory(10**9)
     (4000000000, 1610612736, 1000000000)
     >>> parse_memory("4 potatoes")
     Traceback (most recent call last):
     ...
-    ValueError: max_memory must be a number of bytes or like "4 GB" or "512 MB", got '4 potatoes'
+    ValueError: max_memory must be a number of bytes, or a size like "4 GB" or "512 MB", got '4 potatoes'
     """
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0:
         return int(value)
@@ -48,12 +48,12 @@ def parse_memory(value: object) -> int:
     if found and found[2].upper() in _UNITS and float(found[1]) > 0:
         return int(float(found[1]) * _UNITS[found[2].upper()])
     raise ValueError(
-        f'max_memory must be a number of bytes or like "4 GB" or "512 MB", got {value!r}'
+        f'max_memory must be a number of bytes, or a size like "4 GB" or "512 MB", got {value!r}'
     )
 
 
 class Room(NamedTuple):
-    """Memory for documents, and what of it their words and they themselves take."""
+    """Memory for documents, and how much of it each word and each document takes."""
 
     n_bytes: int
     a_value: int
@@ -97,9 +97,9 @@ def take_sample(
 ) -> Sample:
     """Count all documents in one pass and keep as many as there is room for, each equally likely.
 
-    Every document draws a number; kept are those below a bound that falls as room gets scarce, in the
-    order in which they came. A word's frequency falls short by what it had when it was forgotten as
-    one of the rarer of ``WORDS_AT_MOST``.
+    Every document draws a number; those below a bound, which falls as room gets scarce, are kept in the
+    order in which they came. If a word was forgotten as one of the rarer of ``WORDS_AT_MOST``, its
+    frequency lacks what it had counted until then.
 
     >>> sample = take_sample(["red apple", "green apple"], None, Room(1000, 10, 10), seed=0)
     >>> sample.words, sample.frequency
@@ -111,7 +111,7 @@ def take_sample(
     return sampler.result()
 
 
-_Part = tuple[NDArray[np.float64], Counts]  # what documents drew, and their words
+_Part = tuple[NDArray[np.float64], Counts]  # the numbers that documents drew, and their words
 
 
 class _Sampler:
@@ -177,7 +177,7 @@ def _below(bound: float, drawn: NDArray[np.float64], counts: Counts) -> _Part:
 
 
 def _renumbered(counts: Counts, numbers: NDArray[np.int32]) -> Counts:
-    """With new numbers of the words, in the same order; −1 leaves a word out."""
+    """With new numbers for the words, in the same order; −1 drops a word."""
     new = numbers[counts.numbers]
     known = new >= 0
     before = np.concatenate([[0], np.cumsum(known)])[counts.ends]

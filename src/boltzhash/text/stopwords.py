@@ -1,7 +1,7 @@
 """Function words of a few languages: articles, pronouns, prepositions, conjunctions, auxiliaries.
 
 Only words that carry no topic. Ready-made lists often hold hundreds more ("computer", "copy", "system"),
-which then cannot be searched for. What a list lacks, ``max_df`` and the idf weight make up for.
+which then cannot be searched for. ``max_df`` and the idf weight make up for what a list lacks.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def stop_words_of(language: str) -> frozenset[str]:
     """
     if language not in _LISTS:
         raise ValueError(
-            f"language must be one of {', '.join(LANGUAGES)}, or None (the text is in another: words "
-            f"that stand in most documents are left out all the same), got {language!r}"
+            f"language must be one of {', '.join(LANGUAGES)}, or None (for any other: words "
+            f"that occur in most documents are left out anyway), got {language!r}"
         )
     return frozenset(tokenize(_LISTS[language]))

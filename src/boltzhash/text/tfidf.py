@@ -19,26 +19,26 @@ logger = logging.getLogger("boltzhash")
 
 
 class TfIdf:
-    """Texts → rows of tf · idf, each of length 1 (0 where no word is known).
+    """Texts → rows of tf · idf, each of length 1 (0 if no word is known).
 
     idf(w) = ln((1 + n) / (1 + df(w))) + 1. The vocabulary is the ``max_words`` words that
-    occur in most documents, ties in alphabetical order, after stop words and the words in more than
-    ``max_df`` of the documents are out.
+    occur in most documents, ties in alphabetical order, after dropping stop words and the words in
+    more than ``max_df`` of the documents.
 
     Parameters
     ----------
     language : str or None, default="english"
-        Whose stop words to leave out; None for none (``max_df`` then does that work).
+        The language whose stop words are left out; None for none (``max_df`` then does that job).
     stop_words : iterable of str or None, default=None
-        A list of one's own, instead of the language's.
+        Your own list, instead of the language's.
     token_pattern : str or None, default=None
         A regular expression whose matches in the lower-cased text are the tokens; None for
         :func:`tokenize`'s rule.
     max_words : int, default=10_000
     min_df : int, default=1
-        Number of documents that a word must stand in.
+        Number of documents in which a word must occur.
     max_df : float, default=0.5
-        Share of the documents above which a word tells nothing.
+        Share of the documents above which a word says nothing.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class TfIdf:
         if isinstance(stop_words, str):
             raise ValueError(
                 f"stop_words must be a list of words or None, got the string {stop_words!r}; "
-                "language= chooses a ready list"
+                "language= chooses a ready-made list"
             )
         self.max_words = max_words
         self.min_df = min_df
@@ -86,7 +86,7 @@ class TfIdf:
     def from_vocabulary(
         cls, words: list[str], idf: NDArray[np.float64], token_pattern: str | None
     ) -> TfIdf:
-        """A fitted one, from what a model stores: n words and their idf, of shape (n,)."""
+        """A fitted instance, from what a model stores: n words and their idf, of shape (n,)."""
         tfidf = cls(language=None, token_pattern=token_pattern)
         tfidf._set_vocabulary(words, idf)
         return tfidf
@@ -101,14 +101,14 @@ class TfIdf:
         return self._weigh(_matrix(counted, len(words))[:, columns])
 
     def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
-        """Learn the vocabulary from all documents, and weigh those that there is room for."""
+        """Learn the vocabulary from all documents, and weigh those for which there is room."""
         sample = take_sample(texts, self._pattern, room, seed)
         columns = self._learn_vocabulary(sample.words, sample.frequency, sample.n_documents)
         kept = _matrix(sample.counts, len(sample.words))[:, columns]
         if kept.shape[0] < sample.n_documents:
             logger.info(
                 "learning from %d of %d documents, which is what max_memory has room for; words "
-                "and their weights come from all",
+                "and their weights come from all of them",
                 kept.shape[0],
                 sample.n_documents,
             )
@@ -137,7 +137,7 @@ class TfIdf:
         if not usable.any():
             raise ValueError(
                 f"no word is left for the vocabulary: of {len(words)} different words in "
-                f"{n_documents} documents, all are stop words or stand in more than max_df="
+                f"{n_documents} documents, all are stop words or occur in more than max_df="
                 f"{self.max_df} of them or in fewer than min_df={self.min_df}"
             )
         ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
@@ -171,7 +171,7 @@ def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> froze
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Scale every row of a matrix (n_documents, n_words) to length 1; rows of zeros stay.
+    """Scale every row of a matrix (n_documents, n_words) to length 1; rows of zeros stay zero.
 
     >>> unit_rows(sparse.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray()
     array([[0.6, 0.8],

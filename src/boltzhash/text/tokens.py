@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. Their runs become
-# overlapping pairs of characters, the usual stand-in for words where no dictionary is at hand.
+# overlapping pairs of characters, the usual stand-in for words without a dictionary.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 )
-# Marks that belong to the word they stand in but that Python's \w leaves out: combining accents, Hebrew
+# Marks that belong to the word they are in but that Python's \w leaves out: combining accents, Hebrew
 # and Arabic points, the vowel signs of the Indic scripts (their danda, a full stop, is not one).
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -39,9 +39,9 @@ def fold(text: str) -> str:
 
 
 def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
-    """Lower-case words of two or more letters or digits; pairs of characters where no spaces are.
+    """Lower-case words of two or more letters or digits; pairs of characters in scripts without spaces.
 
-    Underscores separate, so ``read_csv`` is found by "read". With ``pattern`` its matches (or
+    Underscores separate, so "read" finds ``read_csv``. With ``pattern``, its matches (or
     those of its one group) are the tokens.
 
     >>> tokenize("The ZipFile's read_csv, Straße!")
@@ -67,7 +67,7 @@ def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
 
 @cache
 def character_classes() -> bytes:
-    """A byte for every code point: 1 in a word, 2 in a script without spaces, 0 between them.
+    """One byte for every code point: 1 in a word, 2 in a script without spaces, 0 between words.
 
     Made from the expressions of :func:`tokenize`, for code that cannot use them.
 

@@ -1,4 +1,4 @@
-"""What a training step sees: rows of documents, words sparse on a CPU, all else dense."""
+"""What a training step sees: rows of documents, words sparse on a CPU, everything else dense."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Share(NamedTuple):
     """The part of a minibatch that one of several processes has."""
 
     of_whole: float  # how many documents it has, over those of the minibatch
-    gathered: Callable[[Tensor], Tensor]  # rows of all processes; one's own pass gradients on
+    gathered: Callable[[Tensor], Tensor]  # rows of all processes; a process's own pass gradients on
 
 
 class Batch(NamedTuple):
-    """What one step sees: the documents, what the decoder should say of them, where we are."""
+    """What one step sees: the documents, what the decoder should say about them, where we are."""
 
     inputs: Rows
     targets: Rows
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     generator: torch.Generator
     companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
     neighbour: Rows | None = None  # the inputs of one near document of each
-    share: Share | None = None  # None where the documents are the whole minibatch
+    share: Share | None = None  # None if the documents are the whole minibatch
 
 
 class Terms(NamedTuple):
@@ -49,12 +49,12 @@ class Terms(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """What a model is trained on, a row a document: inputs (n, n_inputs), targets (n, n_words).
+    """What a model is trained on, one row per document: inputs (n, n_inputs), targets (n, n_words).
 
     ``companions`` draws, for an epoch, lists of row numbers: documents that each is compared with.
     ``neighbours`` are row numbers (n, K): every epoch one of them is drawn for each document, and the
-    document's target mixed with that one's, whose share is ``neighbour_share``. The likelihood is linear
-    in the target, so that this is on average the mean of all K, at the price of one.
+    document's target is mixed with its target, whose share is ``neighbour_share``. The likelihood is
+    linear in the target, so this is on average the mean of all K, at the price of one.
     """
 
     inputs: Matrix
@@ -90,7 +90,7 @@ class Plan(NamedTuple):
     neighbour: RowNumbers | None
 
     def batches(self, size: int) -> Iterator[RowNumbers]:
-        """The documents of one step after the other."""
+        """The documents of one step after another."""
         for start in range(0, len(self.order), size):
             yield self.order[start : start + size]
 
@@ -104,7 +104,7 @@ def minibatches(
 
 
 def on_device(rows: Matrix, device: torch.device) -> Rows:
-    """A batch as a step reads it: on a CPU what is sparse is never dense."""
+    """A batch as a step reads it: on a CPU what is sparse never becomes dense."""
     if isinstance(rows, np.ndarray):
         return torch.from_numpy(rows).to(device)
     parts = SparseRows(
@@ -122,7 +122,7 @@ def take_batch(
     progress: Tensor,
     generator: torch.Generator,
 ) -> Batch:
-    """Taken from the matrices as it is needed, so that an epoch holds no copy of them."""
+    """Taken from the matrices as it is needed, so an epoch holds no copy of them."""
     device = generator.device
 
     def inputs(of: RowNumbers) -> Rows:
@@ -141,9 +141,9 @@ def take_batch(
 class RowsOnDevice:
     """A matrix on a GPU whose rows are taken by number, without asking the host.
 
-    Features are dense and lie there as they are. Words lie there dense where their whole matrix is
-    small for the GPU; otherwise sparse, and the rows that are taken are spread out: as many places a row
-    as the longest has, what is beyond a row's end into a column that is cut off.
+    Features are dense and kept as they are. Words are kept dense if their whole matrix is small for
+    the GPU; otherwise sparse, and the rows that are taken are spread out: each has as many places as
+    the longest, and what is beyond a row's end goes into a column that is cut off.
 
     >>> matrix = sparse.csr_matrix([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
     >>> RowsOnDevice(matrix, torch.device("cpu"), dense=False).take(torch.tensor([1, 0]))

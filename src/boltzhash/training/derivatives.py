@@ -1,6 +1,6 @@
 """The two layers that touch every word, with derivatives written by hand: for the CPU.
 
-What autograd would do by itself is right but wasteful there. It sorts the words of a batch for the
+What autograd would do is correct but wasteful there. It sorts the words of a batch for the
 gradient of the first layer, and it passes over a matrix of documents × words a dozen times for the
 decoder's. Here both are a few passes; tests compare them with autograd's.
 """
@@ -33,7 +33,7 @@ class SparseProduct(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        """xᵀ G: for each word, the sum of the rows of G where it occurs."""
+        """xᵀ G: for each word, the sum of the rows of G in which it occurs."""
         indices, values, offsets = (part.numpy() for part in ctx.saved_tensors)
         shape = (gradient.shape[0], ctx.n_words)
         by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
@@ -55,7 +55,7 @@ def _weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tens
 
 
 class Words(NamedTuple):
-    """The words a batch of documents should be decoded to: of row r, word w, so much."""
+    """The words that a batch of documents should be decoded to: how much of word w in row r."""
 
     rows: Tensor
     places: Tensor  # r · n_words + w
@@ -68,8 +68,8 @@ class DecodedLogLikelihood(torch.autograd.Function):
 
     ``apply(codes, weight, bias, words, n_groups)``, differentiable in the first three. The derivatives
     are taken on the way forward, while the logits of a group are at hand, as if every document counted
-    once; nothing of the size documents × words is kept. When they count differently, those by weight and
-    bias are taken anew.
+    once; nothing of the size documents × words is kept. If they count differently, those by weight and
+    bias are recomputed.
     """
 
     @staticmethod
@@ -113,10 +113,10 @@ class DecodedLogLikelihood(torch.autograd.Function):
 def _readings(
     codes: Tensor, weight: Tensor, bias: Tensor, words: Words, n_groups: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Of each group of bits s and its part of E: log p(x | s), and its derivative t − (Σt) softmax.
+    """For each group of bits s and its part of E: log p(x | s), and its derivative t − (Σt) softmax.
 
     One matrix holds the logits, their softmax and the derivative, of one group after the other. The
-    normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp: so the
+    normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp, so the
     exponentials are computed once.
     """
     logits = codes.new_empty(len(codes), len(bias))

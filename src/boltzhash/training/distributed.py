@@ -30,16 +30,16 @@ from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, Share
 
 @contextmanager
 def joined(backend: str = "gloo") -> Iterator[int]:
-    """Take part in the group that torchrun started; yields this process' number.
+    """Take part in the group that torchrun started; yields this process's number.
 
     Without torchrun there is one process, and nothing is different. ``backend`` is "nccl" for GPUs.
     """
     if "WORLD_SIZE" not in os.environ:
         yield 0
         return
-    # Its functions keep, as a default argument, the group there is when it is first imported, which
-    # torch.optim does in the midst of a fit. The group would then outlive its end, and its threads abort
-    # the process when they let go of a tensor while Python shuts down.
+    # Its functions keep, as a default argument, the group that exists when it is first imported, which
+    # torch.optim does in the middle of a fit. The group would then outlive its end, and its threads
+    # would abort the process when they release a tensor while Python shuts down.
     import torch.distributed.nn  # noqa: F401
 
     dist.init_process_group(backend)
@@ -102,14 +102,14 @@ class DistributedSteps:
         return sums, self._all_bits(bits, mine, n)
 
     def _batches_of_places(self, n: int) -> list[RowNumbers]:
-        """Places in the order of the epoch, a minibatch each."""
+        """Places in the order of the epoch, one minibatch at a time."""
         return np.split(np.arange(n), range(self._batch_size, n, self._batch_size))
 
     def _shares(self, places: RowNumbers) -> list[RowNumbers]:
-        """What of a minibatch each process takes: every n-th, so that shares hardly differ.
+        """Which documents of a minibatch each process takes: every n-th, so shares hardly differ.
 
         The last one may have fewer documents than there are processes. The first takes it alone, since
-        a process without documents could not take part where they are compared with each other.
+        a process without documents could not take part when they are compared with each other.
         """
         if len(places) < self._n_ranks:
             return [places, *([places[:0]] * (self._n_ranks - 1))]

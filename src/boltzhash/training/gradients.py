@@ -2,7 +2,7 @@
 
 s ~ Bernoulli(σ(r)) has no derivative, yet E f(s) depends on r. An estimator evaluates f at a
 sampled code and returns that value with a gradient of its own making: ``value.mean().backward()``
-gives an estimate of ∂ E f for whatever stands behind the logits r and for whatever stands in f.
+gives an estimate of ∂ E f for whatever the logits r were computed from and for whatever is in f.
 docs/models/gradients.md compares them.
 """
 
@@ -30,7 +30,7 @@ class GradientEstimator(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """The value to minimise, of shape logits.shape[:-1], and the bits s it was sampled at.
 
-        ``progress`` is the share of training that is over, for what follows a schedule. Some
+        ``progress`` is the share of training that is over, for anything that follows a schedule. Some
         estimators call f more than once: noise that it needs is better drawn outside.
         """
         ...
@@ -41,7 +41,7 @@ def straight_through(probabilities: Tensor, u: Tensor, scale: float = 1.0) -> Te
 
     The paper differentiates its sign form literally and gets the factor ½. We train with 1: E[s] = p
     has derivative 1, so with 1 the estimator is exact for whatever is linear in s, and with ½ it is
-    half of that. The factor is no mere rescaling of the step, since log h_k also depends on r
+    half of that. The factor is not a mere rescaling of the step, since log h_k also depends on r
     without passing through s, and keeps its own weight.
 
     >>> import torch
@@ -107,7 +107,7 @@ class GumbelSoftmax:
     Parameters
     ----------
     temperature : (float, float), default=(1.0, 0.5)
-        τ at the beginning and the end of training, geometric between.
+        τ at the beginning and the end of training, geometric in between.
     hard : bool, default=True
         Evaluate f at the bits, with the gradient of the relaxed ones; False evaluates f at the
         relaxed ones, which is then what is optimised.
@@ -181,7 +181,7 @@ class REBAR:
     """REINFORCE less η times itself on the relaxed code, whose gradient is added back: unbiased.
 
     Two evaluations. The relaxed code given s uses the noise that gave s (the tied u and v of the
-    paper), so that it is the relaxed code itself and f is evaluated there once.
+    paper), so it is the relaxed code itself and f is evaluated there once.
 
     Parameters
     ----------
@@ -215,9 +215,9 @@ class RELAX(nn.Module):
     """REBAR whose control variate is learned: η f(x) + c(x), c a small network on the relaxed code x.
 
     η and c are this module's parameters. The value carries a term that is always 0 and whose gradient
-    for them, and for nothing else, is that of g², g the gradient for the logits: since g is unbiased
-    whatever they are, a smaller g² is a smaller variance. So they are to be given to the optimiser
-    which *minimises* the value, with its sign as it is. Starts as REBAR.
+    for them, and for nothing else, is that of g², where g is the gradient for the logits: since g is
+    unbiased whatever they are, a smaller g² is a smaller variance. So give them to the optimiser that
+    *minimises* the value, with its sign as it is. Starts as REBAR.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class RELAX(nn.Module):
         nn.init.zeros_(self.output.bias)
 
     def control(self, codes: Tensor) -> Tensor:
-        """c(x), one value a code."""
+        """c(x), one value per code."""
         flat = codes.reshape(-1, codes.shape[-1])
         values: Tensor = self.output(self.hidden(flat).tanh())
         return values.reshape(codes.shape[:-1])
@@ -270,8 +270,8 @@ class RELAX(nn.Module):
 class _Relaxation(NamedTuple):
     """z = r + logistic noise, s = [z > 0], x = σ(z / τ), and what x does when r changes.
 
-    x moves with r in two ways: with the noise u held, ∂z/∂r = 1; with s and the noise v left in z
-    given s held, z = ±softplus(logit v + softplus(±r)) with the sign of s, so that
+    x moves with r in two ways: with the noise u held fixed, ∂z/∂r = 1; with s and the noise v left in z
+    given s held fixed, z = ±softplus(logit v + softplus(±r)) with the sign of s, so
     ∂z/∂r = (1 − e^−|z|) σ(±r). ``slope`` is ∂x/∂r in the first way less that in the second.
     """
 
@@ -310,14 +310,14 @@ def _evaluate(f: Function, codes: Tensor) -> Tensor:
     values = f(codes)
     if values.shape != codes.shape[:-1]:
         raise ValueError(
-            f"f must give one value a code, shape {tuple(codes.shape[:-1])}, "
+            f"f must give one value per code, shape {tuple(codes.shape[:-1])}, "
             f"got {tuple(values.shape)}"
         )
     return values
 
 
 def _with_gradient(logits: Tensor, gradient: Tensor) -> Tensor:
-    """Zeros, one a code, whose gradient for the logits is the given one."""
+    """Zeros, one per code, whose gradient for the logits is the given one."""
     return ((logits - logits.detach()) * gradient).sum(-1)
 
 
@@ -346,7 +346,7 @@ ESTIMATORS: dict[str, Callable[[int, torch.Generator], GradientEstimator]] = {
 
 
 def make_estimator(name: str, n_bits: int, generator: torch.Generator) -> GradientEstimator:
-    """The estimator of that name with default settings; the generator draws RELAX's first weights.
+    """The estimator with that name and default settings; the generator draws RELAX's first weights.
 
     >>> make_estimator("rebar", 8, torch.Generator())
     REBAR(temperature=0.5, eta=1.0)

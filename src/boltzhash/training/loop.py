@@ -1,4 +1,4 @@
-"""One plain minibatch loop: batches, Adam, a record an epoch, checkpoints to go on from."""
+"""One plain minibatch loop: batches, Adam, one record per epoch, checkpoints to resume from."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """The terms of one epoch, in nats a document, and what its codes looked like while training."""
+    """The terms of one epoch, in nats per document, and what its codes looked like while training."""
 
     epoch: int
     reconstruction: float
@@ -109,7 +109,7 @@ def train(
     ``on_epoch`` gets the record of every epoch that is trained, ``on_resume`` those of the epochs
     that an interrupted run had finished.
     With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
-    ten seconds); a later call with the same ``fingerprint`` goes on from it, to the same bytes.
+    ten seconds); a later call with the same ``fingerprint`` resumes from it, to the same bytes.
     """
     try:
         model.to(device)
@@ -186,7 +186,7 @@ class Steps(Protocol):
 
 
 class PlainSteps:
-    """One step after the other, as Python says; sparse on a CPU."""
+    """One step after another, run by Python; sparse on a CPU."""
 
     def __init__(
         self,
@@ -229,10 +229,10 @@ def _resume(
     stored = read_checkpoint(folder, fingerprint)
     if stored is None:
         if folder.exists():
-            logger.info("%s is of another fit (other settings or data): starting anew", folder)
+            logger.info("%s is from another fit (other settings or data): starting over", folder)
         return []
     arrays, records = stored
-    logger.info("going on from epoch %d, kept in %s", len(records), folder)
+    logger.info("resuming from epoch %d, kept in %s", len(records), folder)
     state = {}
     with torch.no_grad():
         for number, (name, parameter) in enumerate(model.named_parameters()):
@@ -259,5 +259,5 @@ def _save(
             arrays[f"adam.{key}.{name}"] = value.detach().cpu().numpy()
     try:
         write_checkpoint(folder, fingerprint, arrays, [asdict(record) for record in history])
-    except OSError as error:  # a full disk should not end a fit that needs none to go on
+    except OSError as error:  # a full disk should not end a fit that can continue without one
         logger.warning("no checkpoint could be written: %s", error)

@@ -34,17 +34,19 @@ class SparseRows(NamedTuple):
         return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
 
     def dense(self, n_columns: int) -> Tensor:
-        """The rows as a matrix; a column may stand only once in a row."""
+        """The rows as a matrix; a column may occur only once in a row."""
         matrix = self.values.new_zeros(self.n_rows, n_columns)
         matrix[self.row_numbers(), self.indices] = self.values
         return matrix
 
 
-Rows = SparseRows | Tensor  # sparse on a CPU; dense on a GPU, where a batch is small and faster so
+Rows = (
+    SparseRows | Tensor
+)  # sparse on a CPU; dense on a GPU, where a batch is small and that is faster
 
 
 def stacked(above: Rows, below: Rows) -> Rows:
-    """Both, (n, n_columns) and (m, n_columns), one under the other."""
+    """Both, (n, n_columns) and (m, n_columns), stacked."""
     if isinstance(above, Tensor) and isinstance(below, Tensor):
         return torch.cat([above, below])
     assert isinstance(above, SparseRows)
@@ -93,7 +95,7 @@ class Linear(nn.Module):
 
 
 class SparseLinear(Linear):
-    """The first layer: of sparse rows it reads only the weights of the words that occur."""
+    """The first layer: for sparse rows it reads only the weights of the words that occur."""
 
     def forward(self, x: Rows) -> Tensor:
         if isinstance(x, Tensor):
@@ -106,7 +108,7 @@ class SparseLinear(Linear):
 
 
 class ParallelLinear(Linear):
-    """Layers side by side, one of each network: each reads and gives its own part of the numbers.
+    """Layers side by side, one of each network: each reads and writes its own part of the numbers.
 
     ``weight`` has the rows of one of them and the columns of all.
     """
@@ -122,7 +124,7 @@ class ParallelLinear(Linear):
 
 
 def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x @ weight + bias, of each part of x and of the columns by itself.
+    """x @ weight + bias, each part of x with its part of the columns.
 
     >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
     >>> parallel_linear(x, weight, torch.zeros(2))
@@ -138,7 +140,7 @@ def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class Heads(ParallelLinear):
-    """Several linear outputs of one layer, computed as one product: a GPU then launches a third."""
+    """Several linear outputs of one layer, computed as one product: a third of the launches on a GPU."""
 
     def __init__(
         self, n_inputs: int, sizes: dict[str, int], n_networks: int, generator: torch.Generator
@@ -147,7 +149,7 @@ class Heads(ParallelLinear):
         super().__init__(n_inputs, sum(self.sizes.values()), n_networks, generator)
 
     def named(self, joined: Tensor) -> dict[str, Tensor]:
-        """What belongs to each head, of outputs, weights or biases; those of all networks together."""
+        """What belongs to each head, in outputs, weights or biases; those of all networks together."""
         by_network = joined.view(*joined.shape[:-1], self.n_networks, -1)
         parts = by_network.split_with_sizes(list(self.sizes.values()), dim=-1)
         return {name: part.flatten(-2) for name, part in zip(self.sizes, parts, strict=True)}
@@ -156,7 +158,7 @@ class Heads(ParallelLinear):
 class InferenceNetwork(nn.Module):
     """Two ReLU layers with dropout, then one linear head for each parameter of the posterior.
 
-    ``n_networks`` of them side by side give an equal part of every head each.
+    ``n_networks`` of them, side by side, each give an equal part of every head.
     """
 
     def __init__(
@@ -205,7 +207,7 @@ class InferenceNetwork(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """All that is trained together: the network, the decoder and, where they learn, other parts."""
+    """All that is trained together: the network, the decoder and, if they learn, other parts."""
 
     def __init__(
         self, encoder: InferenceNetwork, decoder: WordDecoder, parts: dict[str, Any]
@@ -218,10 +220,10 @@ class Autoencoder(nn.Module):
 
 
 class WordDecoder(Linear):
-    """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear so that distances keep."""
+    """Logits of p(w | s): sᵀE + b over the vocabulary (eq. 2), linear, so distances are kept."""
 
     def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
-        """Set b so that a code of zeros says each word as often as the corpus does, (n_words,)."""
+        """Set b so that a code of zeros predicts each word as often as in the corpus, (n_words,)."""
         share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(np.log(share)))

@@ -23,7 +23,7 @@ from boltzhash.training.networks import Rows, SparseRows, row_sums
 def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     """log p(x | s) = Σ_w t_w log softmax(sᵀE + b)_w (eq. 2), t_w how often or how much w counts.
 
-    Of a sparse target only the words that occur are gathered. On a GPU targets are dense: scattered
+    For a sparse target only the words that occur are gathered. On a GPU targets are dense: scattered
     sums there depend on the order in which threads finish.
     """
     if isinstance(target, Tensor):
@@ -43,8 +43,8 @@ def decoded_log_likelihood(
 ) -> Tensor:
     """:func:`word_log_likelihood` of what a linear decoder makes of codes, sᵀE + b.
 
-    With several groups, the bits are read in so many groups that each say the document by themselves,
-    and the value is the mean. Of a sparse target, both it and its derivative take few passes.
+    With several groups, the bits are read in that many groups, each of which describes the document by
+    itself, and the value is the mean. For a sparse target, it and its derivative take few passes.
 
     >>> one_word = SparseRows(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([0, 1]))
     >>> decoded_log_likelihood(torch.ones(1, 1), torch.zeros(1, 4), torch.zeros(4), one_word)  # 2 log ¼
@@ -68,7 +68,7 @@ class Prior(Protocol):
 
 
 def printed_at_s(posterior: Boltzmann, prior: Prior, s: Tensor) -> Tensor:
-    """log p(s) + E(s): half of what the printed bound adds to log p(x | s); s is drawn apart."""
+    """log p(s) + E(s): half of what the printed bound adds to log p(x | s); s is drawn separately."""
     return prior.log_prob(s) - posterior.log_weight(s)
 
 
@@ -97,8 +97,8 @@ def neighbour_contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor
     """How hard it is to tell whose neighbour is whose: symmetric InfoNCE over a batch, in nats.
 
     ``one`` and ``other`` hold the mean codes 2 E s − 1 of documents and of a neighbour of each. With c
-    the cosines over the temperature, −log softmax(c)_ii over rows and over columns, averaged: to be
-    minimised. van den Oord, Li and Vinyals (2018), Representation Learning with Contrastive
+    the cosines over the temperature, the average of −log softmax(c)_ii over rows and over columns: to
+    be minimised. van den Oord, Li and Vinyals (2018), Representation Learning with Contrastive
     Predictive Coding.
 
     >>> codes = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
@@ -124,8 +124,8 @@ def contrast_of_parts(
 ) -> Tensor:
     """The mean :func:`neighbour_contrast` of the minibatch, summed over equal parts of the code.
 
-    A document is told from all others of its minibatch. Where other processes have some of them, their
-    codes are fetched, so that every process has the value of the whole minibatch.
+    A document is told apart from all others in its minibatch. If other processes have some of them,
+    their codes are fetched, so every process has the value of the whole minibatch.
 
     Parameters
     ----------

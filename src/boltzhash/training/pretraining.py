@@ -1,4 +1,4 @@
-"""A stack of restricted Boltzmann machines, trained one after the other by contrastive divergence."""
+"""A stack of restricted Boltzmann machines, trained one after another by contrastive divergence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6
 
 @dataclass(frozen=True)
 class PretrainingRecord:
-    """One epoch of one machine: log p(v | h) of its reconstructions, in nats a document."""
+    """One epoch of one machine: log p(v | h) of its reconstructions, in nats per document."""
 
     layer: int
     epoch: int
@@ -58,7 +58,7 @@ def pretrain_stack(
     device: torch.device,
     on_epoch: Callable[[PretrainingRecord], object],
 ) -> list[RBM]:
-    """Train the machines one after the other, each on the hidden probabilities of the last.
+    """Train the machines one after another, each on the hidden probabilities of the last.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _pretrain_one(
 
 
 def _hidden_of(rows: Visible, machines: list[RBM]) -> Visible:
-    """What the machines say of counts, each of what the one below it says."""
+    """Counts passed up through the machines, each reading what the one below it says."""
     for machine in machines:
         rows = hidden_probabilities(rows, machine)
     return rows

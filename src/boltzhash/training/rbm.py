@@ -2,10 +2,10 @@
 
 Both kinds have the energy E(v, h) = −vᵀW h − bᵀv − cᵀh and so the same free energy and the same
 p(h | v); they differ in what v may be. Binary: v in {0, 1}ⁿ. Words: v counts the words of a document
-of N words, so that p(v | h) is multinomial. That is the "constrained Poisson" model of
+of N words, so p(v | h) is multinomial. That is the "constrained Poisson" model of
 Salakhutdinov and Hinton given its total: independent Poisson counts with the sum N are multinomial.
 
-v and what is said of it has shape (n, n_visible), h (n, n_hidden), totals and likelihoods (n,).
+v and its reconstructions have shape (n, n_visible), h (n, n_hidden), totals and likelihoods (n,).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def start_rbm(visible_bias: Tensor, n_hidden: int, generator: torch.Generator) -
 
 
 def free_energy(v: Visible, rbm: RBM) -> Tensor:
-    """F(v) = −log Σ_h e^{−E(v, h)} = −bᵀv − Σ_j log(1 + e^{c_j + (vW)_j}), one a row.
+    """F(v) = −log Σ_h e^{−E(v, h)} = −bᵀv − Σ_j log(1 + e^{c_j + (vW)_j}), one per row.
 
     p(v) is proportional to e^{−F(v)}, for words among all sequences of N words; counts stand for
     N! / Π v_i! sequences.
@@ -112,7 +112,7 @@ def contrastive_divergence(
 
     The exact gradient of log p(v) has the model's own statistics in place of the latter. The hidden
     units that drive a reconstruction are sampled; the reconstruction is the ``mean`` of v given
-    them, since tf-idf is no whole number of words and a mean varies less than a sample.
+    them, since tf-idf is not a whole number of words and a mean varies less than a sample.
     """
     positive = statistics(v, rbm)
     for _ in range(steps):
@@ -124,7 +124,7 @@ def contrastive_divergence(
 
 
 def binary_log_likelihood(logits: Tensor, v: Tensor) -> Tensor:
-    """log p(v | h) of binary units, or the cross entropy with v where that is a probability."""
+    """log p(v | h) of binary units, or the cross entropy with v if that is a probability."""
     return -binary_cross_entropy_with_logits(logits, v, reduction="none").sum(-1)
 
 

@@ -1,8 +1,8 @@
 """Training on a GPU: a run of steps is recorded once as a CUDA graph and replayed, data and all.
 
 Launching the hundred small kernels of a step from Python takes ten times as long as running them. A
-graph launches them in one go, but repeats them exactly: all that changes from run to run must lie on the
-GPU. So the documents, the order of an epoch, the learning rates and the place in it lie there, and
+graph launches them in one go, but repeats them exactly: all that changes from run to run must be on the
+GPU. So the documents, the order of an epoch, the learning rates and the place in it are there, and
 within an epoch the host neither sends nor asks for anything. What is the same for several steps is done
 once for all steps of a run.
 """
@@ -20,7 +20,7 @@ from boltzhash.training import fused
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
 from boltzhash.training.fused.adam import OneKernelAdam
 
-WARM_UP = 3  # steps that are run before some are recorded: libraries set themselves up in these
+WARM_UP = 3  # steps that are run before any are recorded, in which libraries set themselves up
 AT_ONCE = 16  # steps of a graph
 
 
@@ -45,7 +45,7 @@ class ReplayedSteps:
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._generator = torch.Generator(device)
         self._graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}
-        self._taken: dict[int, int] = {}  # steps with so many documents that were not replayed
+        self._taken: dict[int, int] = {}  # steps with that many documents that were not replayed
         self._device = device
         n_steps = math.ceil(self._n / batch_size)
         self._rates = torch.zeros(n_steps, device=device)
@@ -62,7 +62,7 @@ class ReplayedSteps:
         self, plan: Plan, rates: list[float], progress: float, seed: int
     ) -> tuple[Tensor, Tensor]:
         """Sums of reconstruction and KL over the documents, and the bits of each, in their order."""
-        # What was put on the GPU before, weights included, must be there before a step reads it.
+        # What was sent to the GPU before, weights included, must have arrived before a step reads it.
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         precision = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high")  # tensor cores: factors of 10 bits, sums of 24
@@ -103,7 +103,7 @@ class ReplayedSteps:
         return there.copy_(torch.from_numpy(np.ascontiguousarray(rows)))
 
     def _next(self, n_steps: int, n_rows: int) -> None:
-        """The next steps, of so many documents each: replayed once they have been recorded."""
+        """The next steps, of that many documents each: replayed once they have been recorded."""
         key = (n_steps, n_rows)
         if self._taken.get(n_rows, 0) < WARM_UP:
             self._taken[n_rows] = self._taken.get(n_rows, 0) + n_steps

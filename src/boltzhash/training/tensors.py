@@ -1,4 +1,4 @@
-"""The types that hashers name where they train, and the two numbers that change while they do."""
+"""The types that hashers name in their training code, and a ramp and noise for their steps."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def linear_ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
 
 
 def standard_normal(like: Tensor, generator: Generator) -> Tensor:
-    """ε ~ N(0, 1), as many as ``like`` has numbers and of its shape."""
+    """ε ~ N(0, 1), of the shape of ``like``."""
     return torch.empty_like(like).normal_(generator=generator)

@@ -83,7 +83,7 @@ def test_matrices_hash_alike_with_and_without_scikit_learn(
 BAD = {
     "one dimension": (np.ones(3), r"an array of shape \(3,\)"),
     "three dimensions": (np.ones((2, 3, 1)), r"an array of shape \(2, 3, 1\)"),
-    "ragged": ([[1.0], [1.0, 2.0]], "X must be a matrix, a row a document"),
+    "ragged": ([[1.0], [1.0, 2.0]], "X must be a matrix, one row per document"),
     "complex": (ROWS.astype(complex), "real numbers, got complex128"),
     "complex and sparse": (sparse.csr_matrix(ROWS.astype(complex)), "got complex128"),
     "no numbers": (np.array([[object(), 1]]), "real numbers, got float"),

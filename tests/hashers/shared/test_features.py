@@ -60,7 +60,7 @@ def test_a_number_that_is_not_finite_is_named_with_its_place(bad: float) -> None
         (np.zeros((4, 3), dtype=complex), "an array of complex128"),
         ([["a", "b"]], "an array of <U1"),
         ([[0.5], [0.5, 0.25]], "list: "),
-        (sparse.csr_matrix((4, 3)), "a sparse one: tf-idf goes in X"),
+        (sparse.csr_matrix((4, 3)), "a sparse one: tf-idf goes into X"),
         ("vectors.npy", "an array of <U11"),
     ],
 )
@@ -109,7 +109,7 @@ def test_scaling_comes_back_from_its_arrays() -> None:
         "features.mean": np.zeros((2, 2)),
         "features.factor": np.array([np.nan]),
     }.items():
-        with pytest.raises(ModelError, match="a mean a column and one factor"):
+        with pytest.raises(ModelError, match="one mean per column and one factor"):
             FeatureScaling.from_arrays({**scaling.arrays(), name: damaged})
 
 

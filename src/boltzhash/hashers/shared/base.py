@@ -47,15 +47,16 @@ from boltzhash.text.tfidf import TfIdf
 from boltzhash.threads import in_threads
 
 BLOCK = 1024
-# Who takes features: said to who gives them to another. A test compares it with the table of hashers.
+# Which hashers take features, for the message to those who give them to another. A test compares it
+# with the table of hashers.
 WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
 
 
 class Encoded(NamedTuple):
     """Packed codes, and how many different words of each document the model knows.
 
-    ``codes`` are uint8 (n, n_bits / 8), ``known_words`` int64 (n,), or None where the codes come from
-    features: they mean something without a word as well.
+    ``codes`` are uint8 (n, n_bits / 8), ``known_words`` int64 (n,), or None if the codes come from
+    features: they mean something even without a word.
     """
 
     codes: Codes
@@ -66,7 +67,7 @@ class Hasher(Estimator):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
 
     The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
-    ``max_df`` are those of :class:`TfIdf`; they count when texts are given and not a
+    ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
     matrix. A subclass names its own arguments and passes the rest on.
     """
 
@@ -102,7 +103,7 @@ class Hasher(Estimator):
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the arguments that a subclass passes on as its own.
 
-        scikit-learn, ``help`` and editors read the signature; so shared arguments are written once.
+        scikit-learn, ``help`` and editors read the signature; so shared arguments are written only once.
         """
         super().__init_subclass__(**keywords)
         own = cls.__dict__.get("__init__")
@@ -134,26 +135,26 @@ class Hasher(Estimator):
         y : ignored
         features : float matrix of shape (n_documents, n_columns), optional
             Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
-            then made from these; the words are what codes should speak of. From then on the model
-            wants features of everything it hashes. For the methods with a word decoder.
+            then made from these; the words are what codes should stand for. From then on the model
+            needs features of everything it hashes. For the methods with a word decoder.
         max_memory : int or str, optional
-            What the process may take, in bytes or like ``"4 GB"``, for texts that come from a generator
-            and are more than that. Vocabulary and idf are learned from all of them; the rest from a
+            What the process may use, in bytes or as ``"4 GB"``, for texts that come from a generator
+            and take more than that. Vocabulary and idf are learned from all of them; the rest from a
             uniform sample, as large as there is room for. Same seed and bound, same sample.
         checkpoint : path, optional
-            A folder that keeps the state of a long fit. After an interruption, the same call goes on
+            A folder that keeps the state of a long fit. After an interruption, the same call resumes
             from there, to the same codes. It stays when the fit is done: remove it once the model
             is saved.
         on_epoch : callable, optional
-            Called after every epoch with this hasher as it is then: it can hash, and its ``history_``
-            ends with that epoch.
+            Called after every epoch with this hasher in its current state: it can hash, and its
+            ``history_`` ends with that epoch.
         """
         check_n_bits(self.n_bits)
         self._check_params()
         if features is not None and max_memory is not None:
             raise ValueError(
-                "max_memory takes a sample of the documents, and features have a row for every one: "
-                "give one of the two"
+                "max_memory takes a sample of the documents, but features have a row for every one: "
+                "give one or the other"
             )
         dense = None if features is None else self._features(features)
         if dense is not None:
@@ -166,14 +167,14 @@ class Hasher(Estimator):
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
             self.feature_scaling_ = None
-            taught = words_a_row(matrix) > 0  # a document with no word teaches nothing
+            taught = words_a_row(matrix) > 0  # a document without words teaches nothing
             inputs = dense if dense is None or taught.all() else dense[taught]
             self._fit_matrix(matrix[taught], inputs, folder, on_epoch)
             self._check_not_collapsed(matrix, dense)
         except BaseException as error:
-            self.__dict__ = before  # a model fitted before is not lost, a failed one not usable
+            self.__dict__ = before  # a model fitted before is not lost, a failed one is not usable
             if isinstance(error, TrainingError) and folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)  # going on from there would fail again
+                shutil.rmtree(folder, ignore_errors=True)  # resuming from there would fail again
             raise
         return self
 
@@ -186,7 +187,7 @@ class Hasher(Estimator):
         return fitted.transform(documents, features=features)
 
     def transform(self, X: Any = None, *, features: Any = None) -> Codes:
-        """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the first byte's highest.
+        """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the highest of the first.
 
         A document with no known word gets the code of the empty document; see
         :meth:`known_word_counts`.
@@ -194,7 +195,7 @@ class Hasher(Estimator):
         Parameters
         ----------
         X : iterable of str, or matrix of shape (n_documents, n_words)
-            Texts, or tf-idf. May be left out where there are features.
+            Texts, or tf-idf. May be left out if there are features.
         features : float matrix of shape (n_documents, n_columns), optional
             For a model that was fitted with features, which makes codes from these.
 
@@ -206,7 +207,7 @@ class Hasher(Estimator):
         return np.concatenate([encoded.codes for encoded in blocks])
 
     def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
-        """The codes a block of documents at a time: for more than fit into memory.
+        """The codes, a block of documents at a time: for more than fits into memory.
 
         ``X`` and ``features`` are those of :meth:`transform`.
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
@@ -215,12 +216,12 @@ class Hasher(Estimator):
         return in_threads(self.encode_block, self._raw_blocks(X, features))
 
     def encode_block(self, block: list[str] | DocumentRows) -> Encoded:
-        """The codes of one block of documents and what is known of them: every code comes from here.
+        """The codes of one block of documents, and how many words are known: every code comes from here.
 
         Parameters
         ----------
         block : list of str, or rows of shape (n_documents, n_columns)
-            Texts, or what the model reads of them: tf-idf, or features if it was fitted with some.
+            Texts, or what the model reads instead: tf-idf, or features if it was fitted with them.
         """
         check_is_fitted(self)
         rows = self._as_rows(block)
@@ -233,7 +234,7 @@ class Hasher(Estimator):
         """How many different words of each document the model knows: int64 (n_documents,).
 
         ``X`` is texts, or tf-idf (n_documents, n_words).
-        0 flags a meaningless code, but where codes come from features.
+        0 flags a meaningless code, unless codes come from features.
         """
         check_is_fitted(self)
         return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
@@ -263,7 +264,7 @@ class Hasher(Estimator):
         )
 
     def fingerprint(self) -> str:
-        """Names the fitted model: codes belong to the model whose fingerprint they carry."""
+        """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
         settings = {"class": type(self).__name__, **self._plain_params()}
         return fingerprint(settings, self._stored_arrays(), self._words())
@@ -291,7 +292,7 @@ class Hasher(Estimator):
 
     @classmethod
     def summary(cls) -> str:
-        """What the method does, in a line: the first of its docstring."""
+        """What the method does, in one line: the first of its docstring."""
         return (inspect.getdoc(cls) or "").splitlines()[0]
 
     @classmethod
@@ -322,7 +323,7 @@ class Hasher(Estimator):
 
     @abstractmethod
     def _check_params(self) -> None:
-        """Raise where an argument is not what it should be."""
+        """Raise if an argument is not what it should be."""
 
     @abstractmethod
     def _fit_matrix(
@@ -332,9 +333,9 @@ class Hasher(Estimator):
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Learn from tf-idf rows and, where the method takes them, features of the same documents.
+        """Learn from tf-idf rows and, if the method takes them, features of the same documents.
 
-        Each of them has a word.
+        Each of them has at least one word.
         """
 
     @abstractmethod
@@ -347,7 +348,7 @@ class Hasher(Estimator):
 
     @abstractmethod
     def _shapes(self) -> Shapes:
-        """The shape of each array that the model cannot do without."""
+        """The shape of each array that the model needs."""
 
     def _set_arrays(self, arrays: Arrays) -> None:
         """Take back what :meth:`_arrays` gave."""
@@ -367,13 +368,13 @@ class Hasher(Estimator):
         return make_room(parse_memory(max_memory), self.n_bits, self._bytes_of_model())
 
     def _bytes_of_model(self) -> int:
-        """What a fit takes for the model, however large the corpus."""
+        """The bytes that a fit uses for the model, however large the corpus."""
         return 32 * self.max_words * self.n_bits
 
     def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
         texts = as_texts(X)
         if texts is None and room is not None:
-            raise ValueError("max_memory is for texts, got a matrix: it is in memory already")
+            raise ValueError("max_memory is for texts, got a matrix: it is already in memory")
         if texts is None:
             matrix = check_not_negative(validate_data(self, X, reset=True, at_least=2))
             self.tfidf_ = None
@@ -410,7 +411,7 @@ class Hasher(Estimator):
             self._features(features)
             raise ValueError(
                 f"this {type(self).__name__} was fitted without features and reads words: pass "
-                "documents alone, or fit it with features="
+                "only documents, or fit it with features="
             )
         if features is None:
             raise self._needs_features(scaling)
@@ -425,10 +426,10 @@ class Hasher(Estimator):
         )
 
     def _features(self, features: Any) -> Features:
-        """Features where the method takes any; otherwise who does."""
+        """Features, if the method takes them; otherwise an error that names those that do."""
         if not self.takes_features:
             raise ValueError(
-                f"{type(self).__name__} reads words alone, got features; those who take features are "
+                f"{type(self).__name__} reads only words, got features; methods that take features are "
                 f"{', '.join(WITH_A_WORD_DECODER)}"
             )
         return check_features(features)
@@ -449,7 +450,7 @@ class Hasher(Estimator):
             yield matrix[start : start + BLOCK]
 
     def _check_not_collapsed(self, matrix: sparse.csr_matrix, features: Features | None) -> None:
-        """All training documents on one code is a failed fit, and says so."""
+        """Raise if all training documents got the same code: that is a failed fit."""
         codes = self.transform(matrix, features=features)
         self.distinct_codes_ = distinct(codes)
         self.bit_balance_ = bit_balance(unpack(codes))
@@ -478,5 +479,5 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(name, part) for part in value]
     if value is not None and not isinstance(value, str | int | float):
-        raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is no plain data")
+        raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is not plain data")
     return value

@@ -32,7 +32,7 @@ DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
 DEFAULT_LEARNING_RATE = 5e-3
 
-TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of the tf-idf of a word
+TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
 
 
 class DeepHasher(TrainedHasher):
@@ -53,7 +53,7 @@ class DeepHasher(TrainedHasher):
         Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
         so that their mean square length is this. None leaves rows as they are.
     kl_weight : (float, float), default=(1.0, 0.1)
-        First and last value of β, the weight of all that is not reconstruction. Published codes start
+        First and last value of β, the weight of everything except reconstruction. Published codes start
         at 0 and rise; starting high keeps bits from saturating before they mean anything.
     kl_ramp : float, default=0.5
         Share of the epochs over which β goes linearly from its first to its last value.
@@ -63,7 +63,7 @@ class DeepHasher(TrainedHasher):
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
-        None means 25, or more where the corpus is so small that these would not be 1,000 steps.
+        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps.
     batch_size : int, default=200
     learning_rate : float, default=5e-3
         Of Adam, at its highest.
@@ -85,9 +85,9 @@ class DeepHasher(TrainedHasher):
     Attributes
     ----------
     weights_ : dict of float32 arrays
-        The inference network, the decoder and what else was learned.
+        The inference network, the decoder and whatever else was learned.
     history_ : list of EpochRecord
-        Reconstruction and KL in nats a document, distinct codes and bit balance, an epoch a record.
+        Reconstruction and KL in nats per document, distinct codes and bit balance, one record per epoch.
     tfidf_ : TfIdf or None
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
@@ -134,19 +134,19 @@ class DeepHasher(TrainedHasher):
         """The terms of one batch; ``loss`` is minimised."""
 
     def _n_networks(self) -> int:
-        """How many inference networks make an equal part of the code each."""
+        """How many inference networks there are; each makes an equal part of the code."""
         return 1
 
     def _parts(self, generator: Generator) -> dict[str, Any]:
-        """What the step uses beside network and decoder: a prior, an estimator. Modules are trained."""
+        """What the step uses besides network and decoder: a prior, an estimator. Modules are trained."""
         return {}
 
     def _finish(self, rows: DocumentRows) -> None:
-        """What is still to be learned when the weights are there, from the training documents."""
+        """What remains to be learned from the training documents once the weights are there."""
         return
 
     def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
-        """The documents, and others that go with each, where a method compares them."""
+        """The documents, and others that go with each, if a method compares them."""
         return documents
 
     def _noise(self, like: Tensor, batch: Batch) -> Tensor:
@@ -174,7 +174,7 @@ class DeepHasher(TrainedHasher):
 
         The strength of a word is ∂p(w | s) / ∂s_i at a code of halves over √p(w | s): how much the bit
         changes the word's frequency, in units of the noise of counting it. The bare weights would
-        list the rarest words, which are the least certain. Words of a matrix are called by column.
+        list the rarest words, which are the least certain. Words of a matrix are named by column.
         """
         check_is_fitted(self)
         check_integer("n_words", n_words, 1, "a positive integer")
@@ -187,7 +187,7 @@ class DeepHasher(TrainedHasher):
         return words_of_bits(*decoder, words, n_words)
 
     def _bits(self, rows: DocumentRows) -> Bits:
-        """Location > 0: where the probability of the bit is above one half."""
+        """Location > 0: the probability of the bit is above one half."""
         return head(self._hidden(rows), self.weights_, "location") > 0
 
     def _hidden(self, rows: DocumentRows) -> Floats:
@@ -233,7 +233,7 @@ class DeepHasher(TrainedHasher):
     def _build(
         self, n_words: int, generator: Generator, n_inputs: int | None = None
     ) -> Autoencoder:
-        """Network and decoder; the network reads words where ``n_inputs`` does not say otherwise."""
+        """Network and decoder; the network reads words unless ``n_inputs`` says otherwise."""
         from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
 
         encoder = InferenceNetwork(
@@ -263,14 +263,14 @@ class DeepHasher(TrainedHasher):
         return rows if self.input_length is None else unit_rows(rows) * self.input_length
 
     def _training_input(self, rows: DocumentRows) -> DocumentRows:
-        """The network's input in float32; of features, no more than a block is wide at a time."""
+        """The network's input in float32; of features, only a block at a time is widened."""
         if self.feature_scaling_ is None:
             return self._network_input(rows).astype(np.float32)
         blocks = feature_blocks(rows)
         return np.concatenate([self._network_input(block).astype(np.float32) for block in blocks])
 
     def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-        """How much each word counts; all kinds sum to the number of different words."""
+        """How much each word counts; every kind of target sums to the number of different words."""
         target = matrix.copy()
         target.data = matrix.data ** TARGET_POWERS[self.target]
         lengths = np.diff(matrix.indptr)
@@ -311,12 +311,12 @@ class DeepHasher(TrainedHasher):
         )
 
     def _check_learned(self, targets: sparse.csr_matrix) -> None:
-        """Worse than calling all words equally likely, where training starts, is a failed fit."""
+        """Raise if the fit is worse than calling all words equally likely, as training begins."""
         uniform = -targets.sum() / targets.shape[0] * math.log(targets.shape[1])
         reached = self.history_[-1].reconstruction
         if reached < 1.1 * uniform - 1:
             raise TrainingError(
-                f"training diverged: log p(x | s) is {reached:.4g} nats a document, and {uniform:.4g} "
+                f"training diverged: log p(x | s) is {reached:.4g} nats per document, and {uniform:.4g} "
                 f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
                 f"high, try {self._lower_rate():g}"
             )

@@ -16,7 +16,7 @@ DocumentRows: TypeAlias = sparse.csr_matrix | Floats  # what a network reads: wo
 
 
 def as_texts(X: Any) -> Iterable[str] | None:
-    """X as texts, or None where it is a matrix. What is neither is texts, whose check names it."""
+    """X as texts, or None if it is a matrix. Anything else counts as texts, whose check refuses it."""
     if isinstance(X, str | bytes):
         raise ValueError(
             f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
@@ -69,7 +69,7 @@ def check_not_negative(matrix: Any) -> sparse.csr_matrix:
 
 
 def check_enough_to_learn(matrix: sparse.csr_matrix) -> None:
-    """Refuse tf-idf (n_documents, n_words) without two different documents, or without a word."""
+    """Refuse tf-idf (n_documents, n_words) without two different documents, or without any word."""
     n = matrix.shape[0]
     if n < 2:
         raise ValueError(f"at least 2 documents are needed to fit, got {n}")

@@ -1,8 +1,8 @@
 """scikit-learn's contract, without its import.
 
 Importing scikit-learn takes longer than everything else that a search needs, so hashers have its
-methods and not its base class. Where it is installed, matrices are checked by its functions and errors
-are its own; without it, NumPy and SciPy do the checks that are needed.
+methods, not its base class. If it is installed, its functions check matrices and errors are its own;
+without it, NumPy and SciPy do the checks that are needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import sparse
 from boltzhash.errors import NotFittedError
 
 
-class Estimator(ABC):  # what is abstract is in Hasher
+class Estimator(ABC):  # the abstract methods are in Hasher
     """Constructor arguments as parameters: what ``clone``, pipelines and grid searches use.
 
     >>> class Scaled(Estimator):
@@ -84,7 +84,7 @@ class Estimator(ABC):  # what is abstract is in Hasher
 
 
 def check_is_fitted(estimator: Estimator) -> None:
-    """Raise a NotFittedError, scikit-learn's where it is installed, if the estimator is not fitted."""
+    """Raise a NotFittedError, scikit-learn's if it is installed, if the estimator is not fitted."""
     if estimator.__sklearn_is_fitted__():
         return
     message = (
@@ -128,9 +128,9 @@ def validate_rows(estimator: Estimator, X: Any, n_columns: int) -> Any:
 
 
 def validate_data(estimator: Estimator, X: Any, *, reset: bool, at_least: int) -> Any:
-    """A matrix of at least so many rows in float64, a sparse one as CSR, or errors about it.
+    """A matrix of at least ``at_least`` rows in float64, CSR if sparse, or errors about it.
 
-    They are scikit-learn's where it is installed. With ``reset`` the number of columns is what the
+    They are scikit-learn's if it is installed. With ``reset`` the number of columns is what the
     estimator has from now on; otherwise it must be what it has.
     """
     try:
@@ -158,7 +158,7 @@ def plain_matrix(X: Any, at_least: int) -> Any:
     >>> plain_matrix([1, 2], at_least=1)
     Traceback (most recent call last):
     ...
-    ValueError: X must be a matrix, a row a document, got an array of shape (2,)
+    ValueError: X must be a matrix, one row per document, got an array of shape (2,)
     """
     if sparse.issparse(X):
         matrix = X.tocsr()
@@ -166,7 +166,7 @@ def plain_matrix(X: Any, at_least: int) -> Any:
         try:
             matrix = np.asarray(X)
         except ValueError as error:
-            raise ValueError(f"X must be a matrix, a row a document, got {error}") from error
+            raise ValueError(f"X must be a matrix, one row per document, got {error}") from error
     if matrix.dtype.kind not in "biufO":
         raise ValueError(f"X must be a matrix of real numbers, got {matrix.dtype}")
     try:
@@ -175,7 +175,7 @@ def plain_matrix(X: Any, at_least: int) -> Any:
         raise ValueError(f"X must be a matrix of real numbers, got {error}") from error
     if matrix.ndim != 2:
         raise ValueError(
-            f"X must be a matrix, a row a document, got an array of shape {matrix.shape}"
+            f"X must be a matrix, one row per document, got an array of shape {matrix.shape}"
         )
     if matrix.shape[0] < at_least or matrix.shape[1] == 0:
         raise ValueError(

@@ -21,9 +21,9 @@ class BitWords(NamedTuple):
 
 
 def bit_strengths(embedding: NDArray[np.floating], bias: NDArray[np.floating]) -> Floats:
-    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word, p the words of a code of halves.
+    """√p_w (E_iw − Σ_v p_v E_iv) for every bit and word; p are the words of a code of halves.
 
-    ``embedding`` is E (n_bits, n_words), ``bias`` (n_words,); what comes out is (n_bits, n_words).
+    ``embedding`` is E (n_bits, n_words), ``bias`` (n_words,); the result is (n_bits, n_words).
     """
     E = embedding.astype(np.float64)
     p = softmax(E.sum(axis=0) / 2 + bias)
@@ -36,7 +36,7 @@ def words_of_bits(
     words: Sequence[str],
     n_words: int,
 ) -> list[BitWords]:
-    """The ``n_words`` words of each bit that it changes most, either way.
+    """For each bit, the ``n_words`` words that it changes most, either way.
 
     ``embedding`` (n_bits, len(words)) and ``bias`` (len(words),) are the decoder's.
     """

@@ -41,18 +41,18 @@ def read_features(path: str | Path) -> Features:
 def check_features(
     features: Any, n_columns: int | None = None, *, name: str = "features"
 ) -> Features:
-    """The features as an array, refused where they are no matrix of floats, of that many columns.
+    """The features as an array, refused if they are not a matrix of floats with that many columns.
 
-    Whether the numbers are finite is looked at where they are read, a block at a time.
+    Whether the numbers are finite is checked when they are read, a block at a time.
 
     >>> check_features([0.5, 0.25])
     Traceback (most recent call last):
     ...
-    ValueError: features must be a matrix of floats, a row a document, got an array of shape (2,)
+    ValueError: features must be a matrix of floats, one row per document, got an array of shape (2,)
     """
-    expected = f"{name} must be a matrix of floats, a row a document, got"
+    expected = f"{name} must be a matrix of floats, one row per document, got"
     if sparse.issparse(features):
-        raise ValueError(f"{expected} a sparse one: tf-idf goes in X")
+        raise ValueError(f"{expected} a sparse one: tf-idf goes into X")
     try:
         array: NDArray[Any] = np.asanyarray(features)
     except (TypeError, ValueError) as error:
@@ -73,11 +73,11 @@ def check_rows(n_rows: int, n_documents: int) -> None:
     >>> check_rows(3, 2)
     Traceback (most recent call last):
     ...
-    ValueError: features must have a row for each document, in their order: got 3 rows for 2 documents
+    ValueError: features must have one row per document, in the same order: got 3 rows for 2 documents
     """
     if n_rows != n_documents:
         raise ValueError(
-            "features must have a row for each document, in their order: "
+            "features must have one row per document, in the same order: "
             f"got {n_rows} rows for {n_documents} documents"
         )
 
@@ -85,7 +85,7 @@ def check_rows(n_rows: int, n_documents: int) -> None:
 def feature_blocks(features: Features, documents: Iterable[Any] | None = None) -> Iterator[Floats]:
     """The rows of (n_documents, n_columns) as float64, a block at a time; at least one block.
 
-    ``documents``, where they are given, are counted as the blocks go by, and must be as many.
+    ``documents``, if given, are counted as the blocks go by, and there must be as many of them.
     """
     remaining = iter(range(len(features)) if documents is None else documents)
     for start in itertools.count(step=BLOCK):
@@ -100,7 +100,7 @@ def feature_blocks(features: Features, documents: Iterable[Any] | None = None) -
 
 
 def check_finite(features: Features) -> None:
-    """Refuse numbers that are not finite, by the row they are in."""
+    """Refuse numbers that are not finite, naming their row."""
     for _ in feature_blocks(features):
         pass
 
@@ -117,9 +117,9 @@ def _finite(rows: Floats, start: int) -> Floats:
 
 
 class FeatureScaling(NamedTuple):
-    """What the network reads of features: (row − ``mean``) · ``factor``.
+    """What the network reads instead of features: (row − ``mean``) · ``factor``.
 
-    The directions that all documents share tell nothing, and embeddings come in any size; one factor for
+    The direction that all documents share says nothing, and embeddings come in any size; one factor for
     all columns and rows keeps what their lengths and angles say.
     """
 
@@ -128,7 +128,7 @@ class FeatureScaling(NamedTuple):
 
     @classmethod
     def learn(cls, features: Features, length: float | None) -> FeatureScaling:
-        """Centre, and give rows the length ``length`` in the mean of squares; None leaves them.
+        """Centre rows, and scale them to a mean square length of ``length``; None does not scale.
 
         >>> FeatureScaling.learn(np.array([[1.0, 7.0], [7.0, 7.0]]), 1.5)
         FeatureScaling(mean=array([4., 7.]), factor=0.5)
@@ -153,14 +153,14 @@ class FeatureScaling(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FeatureScaling | None:
-        """What :meth:`arrays` gave, of the arrays of a model; None where it was fitted on words."""
+        """What :meth:`arrays` gave, from the arrays of a model; None if it was fitted on words."""
         if "features.mean" not in arrays:
             return None
         mean = np.asarray(arrays["features.mean"], dtype=np.float64)
         factor = np.asarray(arrays["features.factor"], dtype=np.float64)
         if mean.ndim != 1 or factor.shape != (1,) or not np.isfinite([*mean, *factor]).all():
             raise ModelError(
-                "the scaling of features should be finite, a mean a column and one factor, got "
+                "the scaling of features should be finite, one mean per column and one factor, got "
                 f"arrays of shape {mean.shape} and {factor.shape}"
             )
         return cls(mean, float(factor[0]))

@@ -1,6 +1,6 @@
 """The one inference path: float64, row by row, no torch and no BLAS.
 
-A matrix product of a BLAS rounds differently for another batch size or machine, and flips bits whose
+A BLAS rounds a matrix product differently for another batch size or machine, which flips bits whose
 mean is near zero. Here every sum is taken in the same order whatever the batch, so a text has one code.
 """
 
@@ -16,7 +16,7 @@ from scipy.special import expit
 
 try:
     from boltzhash.hashers.shared import (
-        _layers as _layers,  # tests and benchmarks look whether it is there
+        _layers as _layers,  # tests and benchmarks check whether it is there
     )
 except ImportError:  # no compiler when this was installed: SciPy does it
     _layers = None  # type: ignore[assignment]
@@ -26,7 +26,7 @@ Weights = Mapping[str, NDArray[np.floating]]
 
 
 class Posterior(NamedTuple):
-    """μ and Σ = D + UUᵀ of each document: what the inference network says of it.
+    """μ and Σ = D + UUᵀ of each document: what the inference network says about it.
 
     ``location`` is μ (n, m), ``diagonal`` D (n, m), ``factor`` U (n, m, v). With a full covariance
     D is 0 and U is the Cholesky factor L.
@@ -53,12 +53,12 @@ def linear(
     *,
     rectified: bool = False,
 ) -> Floats:
-    """x @ weight + bias in float64, each row on its own; ``rectified`` puts 0 for what is below.
+    """x @ weight + bias in float64, each row on its own; ``rectified`` replaces negatives by 0.
 
     ``x`` is (n, n_inputs), ``weight`` (n_inputs, n_outputs), ``bias`` (n_outputs,).
 
     Compiled for float32 weights. SciPy's row-by-row product is its twin: the same sums in the same
-    order, inputs that are 0 left out.
+    order, without the inputs that are 0.
 
     >>> linear(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([-1.0]))
     array([[10.]])
@@ -83,7 +83,7 @@ def _linear_in_scipy(
     bias: NDArray[np.floating],
     rectified: bool,
 ) -> Floats:
-    used, columns = np.unique(x.indices, return_inverse=True)  # to widen no more than is needed
+    used, columns = np.unique(x.indices, return_inverse=True)  # widen no more than is needed
     rows = sparse.csr_matrix((x.data, columns, x.indptr), shape=(x.shape[0], len(used)))
     out = rows @ weight[used].astype(np.float64) + bias
     return np.asarray(np.maximum(out, 0) if rectified else out)
@@ -92,7 +92,7 @@ def _linear_in_scipy(
 def hidden_layers(x: sparse.csr_matrix, weights: Weights) -> Floats:
     """The two ReLU layers of the inference network, or of several side by side.
 
-    ``x`` is (n, n_inputs), what comes out (n, n_networks · n_hidden).
+    ``x`` is (n, n_inputs), the result (n, n_networks · n_hidden).
     """
     h = linear(x, weights["hidden1.weight"], weights["hidden1.bias"], rectified=True)
     return _parallel_linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)

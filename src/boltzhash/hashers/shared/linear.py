@@ -22,10 +22,10 @@ from boltzhash.text.tfidf import unit_rows
 
 
 class LinearHasher(Hasher):
-    """tf-idf rows of length 1 → one number a bit, linear in the row → bits.
+    """tf-idf rows of length 1 → one number per bit, linear in the row → bits.
 
     A subclass learns ``directions_`` and ``offsets_`` in ``_learn`` and turns the products into bits in
-    ``_decide``. The product is sparse and taken row by row, so that the code of a document does not
+    ``_decide``. The product is sparse and taken row by row, so the code of a document does not
     depend on the batch it came in.
     """
 
@@ -52,7 +52,7 @@ class LinearHasher(Hasher):
     ) -> None:
         if matrix.shape[1] < 2:
             raise ValueError(
-                "at least 2 different words are needed, for documents are compared by their angle; "
+                "at least 2 different words are needed, since documents are compared by their angle; "
                 f"got n_features={matrix.shape[1]}"
             )
         random = check_random_state(self.random_state)

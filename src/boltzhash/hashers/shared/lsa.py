@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from boltzhash.hashers.shared.inference import Floats
 
-# Singular values come as roots of eigenvalues: below this share of the largest they are rounding.
+# Singular values come as roots of eigenvalues: below this share of the largest they are rounding errors.
 SMALLEST = 1e-6
 
 
@@ -18,7 +18,7 @@ def leading_directions(
 ) -> Floats:
     """Up to n right singular vectors as columns (n_words, d), the largest singular value first.
 
-    With ``centred`` those of rows − their mean: the principal directions. Fewer than n come where the
+    With ``centred``, those of rows − their mean: the principal directions. Fewer than n if the
     rows span fewer. The entry of largest absolute value in each is positive.
     """
     mean = np.asarray(rows.mean(axis=0)).ravel() if centred else np.zeros(rows.shape[1])

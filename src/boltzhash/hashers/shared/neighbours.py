@@ -1,6 +1,6 @@
 """The nearest documents of each document, found before there are codes: by features, or by LSA.
 
-Latent semantic analysis: the leading singular directions of tf-idf put documents together that share a
+Latent semantic analysis: the leading singular directions of tf-idf bring together documents that share a
 topic but few words.
 """
 
@@ -56,10 +56,10 @@ def _unit(vectors: NDArray[np.floating]) -> Vectors:
 
 
 def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
-    """Row numbers of the k vectors (all others, where they are fewer) with the highest cosine.
+    """Row numbers of the k vectors (all others, if there are fewer) with the highest cosine.
 
     Memory grows with the number of vectors, not with its square. Beyond ``EXACT_UP_TO`` vectors, an
-    index that looks into the nearest cells only keeps time from growing with the square as well.
+    index that looks only into the nearest cells keeps time from growing with the square as well.
 
     >>> nearest_by_cosine(np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32), 1)
     array([[1],

@@ -1,4 +1,4 @@
-"""Triplets from a weak labeller, for RBSH's ranking loss: who is nearer, by self-taught hashing."""
+"""Triplets from a weak labeller, for RBSH's ranking loss: which is nearer, by self-taught hashing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def weak_triplets(matrix: sparse.csr_matrix) -> Companions:
 
 
 def check_labeller() -> None:
-    """Raise if the labeller cannot be fitted here: said before the corpus is read."""
+    """Raise if the labeller cannot be fitted here, before the corpus is read."""
     SelfTaughtHashing()._check_params()
 
 

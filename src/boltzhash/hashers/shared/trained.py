@@ -1,4 +1,4 @@
-"""What hashers share that learn epoch by epoch: the fit's arguments, history, checkpoints, weights."""
+"""Shared by hashers that learn epoch by epoch: the fit's arguments, history, checkpoints, weights."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TrainedHasher(Hasher):
 
     @abstractmethod
     def _n_epochs(self, n_documents: int) -> int:
-        """How many epochs so many documents are trained for."""
+        """For how many epochs that many documents are trained."""
 
     def _train(
         self,
@@ -111,7 +111,7 @@ class TrainedHasher(Hasher):
         take()
 
     def _fingerprint_of_fit(self, documents: Documents, seed: int) -> str:
-        """Names this fit: a checkpoint of another one must not be taken up."""
+        """Identifies this fit: a checkpoint of another one must not be resumed."""
         settings = self._plain_params(
             leave_out=("random_state", "stop_words")
         )  # seed and documents
@@ -137,7 +137,7 @@ class TrainedHasher(Hasher):
     def _check_params(self) -> None:
         from boltzhash.training.loop import choose_device
 
-        choose_device(self.device)  # torch is missed before the corpus is read
+        choose_device(self.device)  # a missing torch is noticed before the corpus is read
         check_integer("batch_size", self.batch_size, 1, "a positive integer")
         if self.epochs is not None:
             check_integer("epochs", self.epochs, 1, "a positive integer or None")
@@ -145,7 +145,7 @@ class TrainedHasher(Hasher):
 
 
 def enough_epochs(n_documents: int, batch_size: int, at_least: int, steps: int) -> int:
-    """So many epochs, or more where these would not be so many steps.
+    """``at_least`` epochs, or more if these are fewer than ``steps`` steps.
 
     >>> enough_epochs(1000, 100, at_least=15, steps=1000)
     100

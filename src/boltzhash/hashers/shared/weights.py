@@ -13,7 +13,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def check_shapes(arrays: Arrays, shapes: Shapes) -> None:
-    """Refuse arrays of which one is missing or has another shape; there may be others.
+    """Refuse arrays if one is missing or has another shape; there may be others.
 
     >>> check_shapes({"offsets": np.zeros(8)}, {"offsets": (16,)})
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def check_shapes(arrays: Arrays, shapes: Shapes) -> None:
 
 
 def check_numbers(arrays: Arrays) -> None:
-    """Refuse arrays that hold infinities or what is not a number."""
+    """Refuse arrays that hold infinities or NaN."""
     for name, array in arrays.items():
         if not np.isfinite(array).all():
-            raise ModelError(f"weights {name!r} hold values that are not numbers")
+            raise ModelError(f"weights {name!r} hold values that are not finite numbers")

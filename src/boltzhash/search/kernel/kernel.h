@@ -3,7 +3,7 @@
  *   module.c    Python's view: buffers in, arrays out, GIL released
  *   search.c    threads, tiles of codes, groups of queries, answers in order
  *   nearest.h   the nearest codes of one query so far
- *   scan_*.c    one file an instruction set: compares one query with the codes of a tile
+ *   scan_*.c    one file per instruction set: compares one query with the codes of a tile
  *
  * Nothing here knows Python except module.c, so a plain C program can drive the rest.
  */
@@ -20,7 +20,7 @@ struct codes {
     const uint8_t *bytes; /* n rows of n_bytes, no gaps, any alignment */
     size_t n;
     size_t n_bytes;
-    const uint8_t *allowed; /* a byte a row, 0 leaves the row out; NULL allows all */
+    const uint8_t *allowed; /* one byte per row, 0 leaves the row out; NULL allows all */
 };
 
 struct nearest;
@@ -54,16 +54,16 @@ struct request {
     struct codes codes;
     const uint8_t *queries;
     size_t n_queries;
-    size_t k;       /* at most that many hits a query; SIZE_MAX: all */
+    size_t k;       /* at most that many hits per query; SIZE_MAX: all */
     uint32_t limit; /* only distances below it */
     const struct path *path;
     size_t threads; /* at least 1 */
 };
 
-/* Fills one answer a query. False when memory ran out; answers are then empty. */
+/* Fills one answer per query. False if memory ran out; answers are then empty. */
 bool search(const struct request *request, struct answer *answers);
 
-/* Reads a buffer once with so many threads and returns a checksum: what memory allows at best. */
+/* Reads a buffer once with that many threads and returns a checksum: what memory allows at best. */
 uint64_t read_all(const uint8_t *bytes, size_t n, size_t threads);
 
 #endif

@@ -29,7 +29,7 @@ static void release(struct buffers *buffers) {
     PyBuffer_Release(&buffers->distances);
 }
 
-/* Fills a request from buffers; sets an exception and returns false where their sizes do not fit. */
+/* Fills a request from buffers; sets an exception and returns false if their sizes do not fit. */
 static bool fill(struct request *request, struct buffers *buffers, PyObject *allowed,
                  Py_ssize_t n_bytes, Py_ssize_t threads, const char *path) {
     if (n_bytes < 1 || n_bytes > MAX_BYTES || buffers->codes.len % n_bytes != 0 ||

@@ -63,7 +63,7 @@ INLINE bool near_8(const uint8_t *codes, __m256i query, uint64_t limit, uint16_t
     return near_16_rows(vectors, limit, distances);
 }
 
-/* 128 bits: two lanes a code, added while they are still bytes. Two vectors a and b give
+/* 128 bits: two lanes per code, added while they are still bytes. Two vectors a and b give
  * a0 b0 a1 b1, put in the order of the rows on the way out. */
 INLINE __m256i query_16(const uint8_t *query) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)query));
@@ -104,7 +104,7 @@ INLINE bool near_32(const uint8_t *codes, __m256i query, uint64_t limit, uint16_
 
 DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
 
-/* 384 bits and more. A byte counts at most 8 a vector: 16 vectors, the longest code, stay below 256. */
+/* 384 bits and more. A byte counts at most 8 per vector: 16 vectors, the longest code, stay below 256. */
 INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t n) {
     __m256i counts = _mm256_setzero_si256();
     size_t i = 0;

@@ -39,7 +39,7 @@ INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t
     return true;
 }
 
-/* 128 bits: two lanes a code. The sums of two vectors a and b come as a0 b0 a1 b1 a2 b2 a3 b3. */
+/* 128 bits: two lanes per code. The sums of two vectors a and b come as a0 b0 a1 b1 a2 b2 a3 b3. */
 INLINE __m512i query_16(const uint8_t *query) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)query));
 }
@@ -58,7 +58,7 @@ INLINE bool near_16(const uint8_t *codes, __m512i query, uint64_t limit, uint16_
     return true;
 }
 
-/* 256 bits: four lanes a code, two codes a vector. Four vectors give rows 0 2 1 3 4 6 5 7. */
+/* 256 bits: four lanes per code, two codes per vector. Four vectors give rows 0 2 1 3 4 6 5 7. */
 INLINE __m512i query_32(const uint8_t *query) {
     return _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)query));
 }

@@ -30,7 +30,7 @@ INLINE bool near_16_rows(uint8x16_t sums, uint64_t limit, uint16_t *distances) {
     return true;
 }
 
-/* 64 bits: two codes a vector. */
+/* 64 bits: two codes per vector. */
 INLINE uint8x16_t query_8(const uint8_t *query) {
     return vreinterpretq_u8_u64(vdupq_n_u64(load_word(query)));
 }
@@ -51,7 +51,7 @@ INLINE bool near_16(const uint8_t *codes, uint8x16_t query, uint64_t limit, uint
     return near_16_rows(sums_of_eights(v), limit, distances);
 }
 
-/* 256 bits: two vectors a code. The last addition widens, for a sum may be 256. */
+/* 256 bits: two vectors per code. The last addition widens, since a sum may be 256. */
 INLINE uint8x16x2_t query_32(const uint8_t *query) {
     return (uint8x16x2_t){{vld1q_u8(query), vld1q_u8(query + 16)}};
 }

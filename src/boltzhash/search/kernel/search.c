@@ -1,7 +1,7 @@
 /* Threads, tiles and answers.
  *
  * Many queries: each thread takes a group of queries and goes through all codes with it, a tile that
- * fits the first-level cache at a time, so codes come from memory once a group. Few queries: threads
+ * fits the first-level cache at a time, so codes come from memory once per group. Few queries: threads
  * take chunks of codes instead, each keeps its own nearest, and these are merged. Both keep rows in
  * increasing order within a thread, which is what `nearest` asks for.
  */
@@ -36,7 +36,7 @@ const struct path *const all_paths[] = {
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* Runs `work` once in each of so many threads, this one among them. */
+/* Runs `work` once in each of that many threads, including this one. */
 struct team {
     void (*work)(struct team *team, size_t member);
     void *task;
@@ -61,7 +61,7 @@ static void run_team(struct team *team, size_t threads) {
     atomic_init(&team->next, 0);
     for (; others != NULL && started < threads; started++) {
         others[started] = (struct member){.team = team, .number = started};
-        /* Where no more threads can be had, those that run share out all the work. */
+        /* If no more threads can be started, those that run share all the work. */
         if (pthread_create(&others[started].thread, NULL, run_member, &others[started]) != 0) break;
     }
     team->work(team, 0);
@@ -75,7 +75,7 @@ struct task {
     size_t first, last;      /* queries */
     size_t group;            /* queries taken at a time; 0: codes are shared out instead */
     struct answer *answers;  /* of all queries of the request */
-    struct answer *partial;  /* where codes are shared out: one a member and query */
+    struct answer *partial;  /* if codes are shared out: one per member and query */
     atomic_bool out_of_memory;
 };
 

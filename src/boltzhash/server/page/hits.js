@@ -5,7 +5,7 @@ import { barcode } from "./barcode.js";
 import { announce, counted, element, failure } from "./dom.js";
 import { openReader } from "./reader.js";
 
-// `query` is {text} or {id}, or null where nothing was searched for (documents of a bit).
+// `query` is {text} or {id}, or null if nothing was searched for (documents of a bit).
 export function hitList(hits, { query, code, onLike, onBit }) {
   const list = element("ol", { class: "hits" });
   for (const hit of hits) list.append(hitItem(hit, { query, code, onLike, onBit }));

@@ -13,7 +13,7 @@ from boltzhash.training.gradients import straight_through
 
 
 def enumerate_codes(n_bits: int) -> Tensor:
-    """All 2^n_bits codes, one a row, counting upwards with bit 0 the most significant.
+    """All 2^n_bits codes, one per row, counting upwards with bit 0 the most significant.
 
     >>> enumerate_codes(2).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]

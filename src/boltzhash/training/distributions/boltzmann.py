@@ -21,7 +21,7 @@ from boltzhash.training.fused.functions import LowRankDraws
 
 
 class Covariance(Protocol):
-    """Σ, known by what the model needs of it: never a matrix unless asked for."""
+    """Σ, as far as the model needs it: never a matrix unless asked for."""
 
     def draws(self, location: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
         """n draws of N(location, Σ), stacked in front."""
@@ -46,7 +46,7 @@ def _standard_normal(like: Tensor, n: int, generator: torch.Generator | None) ->
 
 @dataclass(frozen=True)
 class LowRankCovariance:
-    """Σ = D + UUᵀ (eq. 25): m + mv numbers a document instead of m².
+    """Σ = D + UUᵀ (eq. 25): m + mv numbers per document instead of m².
 
     ``deviation`` is D^½ with shape (..., m): kept as a root, because the gradient of a root at a
     variance that underflows is not a number. ``factor`` is U with shape (..., m, v), any v ≥ 0.
@@ -60,7 +60,7 @@ class LowRankCovariance:
         *batch, m, v = self.factor.shape
 
         def epsilon(size: int) -> Tensor:
-            """All draws of a document beside each other: U is then applied by one product."""
+            """All draws of a document side by side, so that U is applied by one product."""
             empty = self.factor.new_empty((*batch, n, size), requires_grad=False)
             return empty.normal_(generator=generator)
 
@@ -132,7 +132,7 @@ class Boltzmann:
     covariance: Covariance
 
     def log_weight(self, s: Tensor) -> Tensor:
-        """−E(s) = ½ sᵀΣs + μᵀs, the logarithm of b(s) but for the constant log Z (eq. 11)."""
+        """−E(s) = ½ sᵀΣs + μᵀs, the logarithm of b(s) up to the constant log Z (eq. 11)."""
         return 0.5 * self.covariance.quadratic(s) + (self.location * s).sum(-1)
 
     def sample_logits(self, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -157,7 +157,7 @@ class Boltzmann:
         return self.location + 0.5 * diagonal + neighbours
 
     def log_normalizer(self) -> Tensor:
-        """log Z by enumeration: for small m, to check with, never to train with."""
+        """log Z by enumeration: for small m, for checks, never for training."""
         codes = self.enumerate_support()
         return torch.stack([self.log_weight(s) for s in codes]).logsumexp(0)
 
@@ -190,7 +190,7 @@ class Boltzmann:
 def low_rank_boltzmann(
     location: Tensor, deviation: Tensor, couplings: Tensor | None = None
 ) -> Boltzmann:
-    """Σ = D + UUᵀ of a network's outputs: D^½ = softplus, U = tanh / v as in the authors' code.
+    """Σ = D + UUᵀ from a network's outputs: D^½ = softplus, U = tanh / v as in the authors' code.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def low_rank_boltzmann(
 
 
 def cholesky_boltzmann(location: Tensor, deviation: Tensor, couplings: Tensor) -> Boltzmann:
-    """Σ = LLᵀ of a network's outputs: the diagonal of L = softplus, what is below it = tanh / m.
+    """Σ = LLᵀ from a network's outputs: the diagonal of L = softplus, what is below it = tanh / m.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class Gaussian:
 
     @classmethod
     def from_outputs(cls, location: Tensor, raw_deviation: Tensor) -> Gaussian:
-        """Of what a network says of each document, (n, n_bits) each: σ = softplus(raw), never 0."""
+        """From what a network says about each document, (n, n_bits) each: σ = softplus(raw), never 0."""
         return cls(location, softplus(raw_deviation) + 1e-6)
 
     @property

@@ -20,7 +20,7 @@ class BernoulliMixture:
     Parameters
     ----------
     logits : Tensor of shape (k, ..., n_bits)
-        One r^(j) a component; the dimensions between are the batch.
+        One r^(j) per component; the dimensions between are the batch.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class BernoulliMixture:
         return self.logits.sigmoid().mean(0)
 
     def log_prob(self, s: Tensor) -> Tensor:
-        """log h_k(s) by logsumexp: the components' probabilities underflow from ~100 bits on.
+        """log h_k(s) by logsumexp: the components' probabilities underflow from about 100 bits up.
 
         As with every distribution, s broadcasts against the batch: it may have dimensions in front.
         """

@@ -34,7 +34,7 @@ class MixturePrior(nn.Module):
     def kl_divergence(self, divergences: Tensor, group_logits: Tensor) -> Tensor:
         """KL(q(s | x) q(c | x) ‖ p(s, c)) = KL(q(c | x) ‖ π) + Σ_c q(c | x) KL(q(s | x) ‖ p(s | c)).
 
-        ``divergences`` are the inner ones, a column a component; ``group_logits`` those of q(c | x).
+        ``divergences`` are the inner ones, one column per component; ``group_logits`` those of q(c | x).
         """
         log_q = group_logits.log_softmax(-1)
         return (log_q.exp() * (log_q - self.weights.log_softmax(-1) + divergences)).sum(-1)

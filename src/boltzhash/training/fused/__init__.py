@@ -1,8 +1,8 @@
 """A training step's inner loops as CUDA kernels, each one pass where PyTorch launches five to twenty.
 
-At a hundred documents a step, a GPU does little else than start kernels. These are compiled when the
+At a hundred documents per step, a GPU does little more than start kernels. These are compiled when the
 first model is fitted (NVRTC comes with PyTorch), and on every other device their twins in plain PyTorch
-do the same: a test for each compares the two where there is a GPU.
+do the same: a test for each compares the two if there is a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ THREADS = 256
 
 
 def fits(*tensors: Tensor) -> bool:
-    """Whether the kernels take these: numbers of 32 bits on a GPU that kernels can be compiled for."""
+    """Whether the kernels take these: 32-bit numbers on a GPU for which kernels can be compiled."""
     return all(t.is_cuda and t.dtype == torch.float32 for t in tensors) and _compiles()
 
 
@@ -28,7 +28,7 @@ def fits(*tensors: Tensor) -> bool:
 def _compiles() -> bool:
     try:
         kernel("dropped_relu")
-    except Exception as error:  # whatever is missing: training goes on without, only slower
+    except Exception as error:  # whatever is missing: training continues without them, only slower
         logger.info("no fused kernels: %s", error)
         return False
     return True
@@ -42,7 +42,7 @@ def kernel(name: str, source: str | None = None) -> Any:
 
 
 def launch(name: str, n_threads: int, *arguments: Tensor | int) -> None:
-    """Run a kernel that has one thread an element."""
+    """Run a kernel that has one thread per element."""
     blocks = -(-n_threads // THREADS)
     kernel(name)(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=list(arguments))
 

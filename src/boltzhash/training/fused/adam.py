@@ -1,6 +1,6 @@
 """Adam in one kernel over all weights.
 
-PyTorch's own gives a block of a GPU 65,536 weights, so that a model of some millions keeps half of a
+PyTorch's own gives a block of a GPU 65,536 weights, so a model of a few million leaves half of a
 large GPU idle. This one gives it a thousand.
 """
 
@@ -53,7 +53,7 @@ __device__ void update(float *weights, const float *gradients, float *means, flo
 
 @cache
 def _source(n_tensors: int) -> str:
-    """A kernel for so many tensors: blocks of the first come first."""
+    """A kernel for that many tensors: blocks of the first come first."""
     names = [f"{kind}{t}" for t in range(n_tensors) for kind in "pgmvsnb"]
     declared = [f"{'int' if n[0] in 'nb' else 'float *'} {n}" for n in names]
     calls = "\n    ".join(

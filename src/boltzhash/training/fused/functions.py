@@ -35,7 +35,7 @@ class DroppedRelu(torch.autograd.Function):
 class LowRankDraws(torch.autograd.Function):
     """μ + D^½ ε₁ + U ε₂ (eq. 26): ``apply(location, deviation, factor, epsilon)``.
 
-    ``epsilon`` has shape (documents, draws, bits + rank), what comes out (draws, documents, bits).
+    ``epsilon`` has shape (documents, draws, bits + rank), the result (draws, documents, bits).
     """
 
     @staticmethod
@@ -126,13 +126,13 @@ class WordLogLikelihood(torch.autograd.Function):
 class SplitProduct(torch.autograd.Function):
     """x W for few rows x and many columns: ``apply(x, weight)``, differentiable in W.
 
-    One block of a GPU otherwise sums all columns of its part of the result, and most of it is idle.
+    Otherwise one block of a GPU sums all columns of its part of the result, and most of the GPU is idle.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        # Tensor cores read 8 numbers at a time. What is left over by some number of parts is the least.
+        # Tensor cores read 8 numbers at a time. The number of parts that leaves the least over is taken.
         parts = min(range(10, 17), key=lambda parts: x.shape[1] % (8 * parts))
         width = x.shape[1] // parts // 8 * 8
         split = parts * width

@@ -1,4 +1,4 @@
-// r = location + D^1/2 e1 + U e2 (eq. 26), of every document n_draws times; one thread a number.
+// r = location + D^1/2 e1 + U e2 (eq. 26), of every document n_draws times; one thread per number.
 // epsilon holds e1 and e2 of a draw beside each other: (documents, n_draws, bits + rank).
 extern "C" __global__ void low_rank_draws(const float *location, int stride, const float *deviation,
                                           const float *factor, const float *epsilon, float *draws,

@@ -1,4 +1,4 @@
-// log h_k(s) of one document a block (eq. 21), and the share of each component in h_k(s).
+// log h_k(s) of one document per block (eq. 21), and the share of each component in h_k(s).
 // A warp sums one component's log p(s | r) at a time; logits are (components, documents, bits).
 extern "C" __global__ void mixture_log_prob(const float *logits, const float *codes, float *value, float *shares,
                                             int n_components, int n_documents, int bits)

@@ -1,4 +1,4 @@
-// d log h_k(s) = sum_c share_c (s - sigma(r_c)) dr_c + sum_c share_c r_c ds; one thread a bit of a document.
+// d log h_k(s) = sum_c share_c (s - sigma(r_c)) dr_c + sum_c share_c r_c ds; one thread per bit of a document.
 extern "C" __global__ void mixture_log_prob_backward(const float *logits, const float *codes, const float *shares,
                                                      const float *gradient, int gradient_stride, float *by_logits,
                                                      float *by_codes, int n_components, int n_documents, int bits)

@@ -1,4 +1,4 @@
-// sum_w t_w log softmax(logits)_w of one document a block, in one pass: every thread keeps the highest logit
+// sum_w t_w log softmax(logits)_w of one document per block, in one pass: every thread keeps the highest logit
 // it has seen and the sum of exponentials relative to it. 1024 threads. What the derivative needs is kept.
 __device__ void join(float &highest, float &sum, float other_highest, float other_sum)
 {

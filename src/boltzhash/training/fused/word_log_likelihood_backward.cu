@@ -1,4 +1,4 @@
-// The derivative by the logits: t_w - (sum of t) softmax_w. A row of blocks a document.
+// The derivative by the logits: t_w - (sum of t) softmax_w. One row of blocks per document.
 extern "C" __global__ void word_log_likelihood_backward(const float *logits, const float *targets,
                                                         const float *log_normalizers, const float *totals,
                                                         const float *gradient, int gradient_stride,
