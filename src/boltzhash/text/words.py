@@ -36,8 +36,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import Stemmer
@@ -50,8 +49,11 @@ TITLE_FIELDS = ("title", "name", "subject")
 NAME_WEIGHT = 3  # how often a word of the id or of a title counts
 EXACT_WEIGHT = 3  # the same for the id as a whole
 
-_MOST_CACHED = 200_000  # chunks whose words are remembered; then the cache starts anew
-_LONGEST_CACHED = 64
+_MOST_KNOWN = 200_000  # tokens whose words are remembered, before all are forgotten
+_LONGEST_KNOWN = 64
+_MOST_WORDS_KNOWN = (
+    8  # a token of more is a sentence of a script without spaces, and does not come back
+)
 _LONGEST_WORD = 128  # what is longer is no word; its beginning is kept
 _LONGEST_NAME = 1000  # of an exact id
 _MOST_CAMEL_PARTS = 8  # more humps than that has base64, not a name
@@ -59,12 +61,7 @@ _MOST_CAMEL_PARTS = 8  # more humps than that has base64, not a name
 # A chunk is what is cut further by itself: a name with all its parts, or a run of an unspaced script.
 _LANGUAGE_NAME = r"[A-Za-z](?:\+\+|#)"  # C++, C#
 _LETTER = f"(?:(?![{UNSPACED}])\\w|[{MARKS}])"
-_CHUNKS = re.compile(
-    f"[{UNSPACED}]+|{_LANGUAGE_NAME}|{_LETTER}+(?:(?:[.'-]|::){_LETTER}+)*",
-)
-_ASCII_CHUNKS = re.compile(
-    f"{_LANGUAGE_NAME}|[A-Za-z0-9_]+(?:(?:[.'-]|::)[A-Za-z0-9_]+)*",
-)
+_CHUNKS = re.compile(f"[{UNSPACED}]+|{_LANGUAGE_NAME}|{_LETTER}+(?:(?:[.'-]|::){_LETTER}+)*")
 # Signs that are written in several ways, and some that are not seen at all.
 _SIGNS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "\u00ad": "", "\u200d": "", "\u2060": ""})
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*|[A-Z]+s?|[0-9]+")  # nothing to cut: most of any text
@@ -135,8 +132,7 @@ class Words:
         self._one_at_a_time = threading.Lock()  # a stemmer works in place
         listed = function_words(self.language) if self.language in LANGUAGES else []
         self._stop_words = frozenset(fold(word) for word in listed)
-        self._in_order = _Remembered(lambda chunk: self._stems(_cut(chunk).in_order))
-        self._beside = _Remembered(lambda chunk: self._stems(_cut(chunk).beside))
+        self._known: dict[str, _Cut] = {}
 
     def __repr__(self) -> str:
         return f"Words({self.language!r})"
@@ -146,10 +142,15 @@ class Words:
 
     def of(self, text: str) -> list[str]:
         """The index words of a text: those of :meth:`in_order`, then those that come beside them."""
-        chunks = _chunks(text)
-        words = list(chain.from_iterable(map(self._in_order.__getitem__, chunks)))
-        words.extend(chain.from_iterable(map(self._beside.__getitem__, chunks)))
-        return words
+        words: list[str] = []
+        beside: list[str] = []
+        known = self._known
+        for token in text.split():
+            cut = known.get(token) or self._cut(token)
+            words += cut[0]
+            if cut[1]:
+                beside += cut[1]
+        return words + beside
 
     def in_order(self, text: str) -> list[str]:
         """The words of a text one after the other, without those that stand for several or for a part.
@@ -159,7 +160,9 @@ class Words:
         >>> Words().in_order("a TemporaryFile of numpy.linalg")
         ['a', 'temporaryfil', 'of', 'numpi', 'linalg']
         """
-        return list(chain.from_iterable(map(self._in_order.__getitem__, _chunks(text))))
+        known = self._known
+        cuts = (known.get(token) or self._cut(token) for token in text.split())
+        return [word for cut in cuts for word in cut.in_order]
 
     def counts(self, document: Document) -> Counter[str]:
         """How often each word counts in a document: once in its text, more often in its names.
@@ -224,8 +227,8 @@ class Words:
         """The words of a text without stop words, or with them if there are no others.
 
         Stop words are known by their spelling: the stem of "mining" is one, too."""
-        cuts = [_cut(chunk) for chunk in _chunks(text)]
-        words = [word for cut in cuts for word in (*cut.in_order, *cut.beside)]
+        cuts = [_cut(token) for token in text.split()]
+        words = [word for cut in cuts for word in cut.in_order + cut.beside]
         telling = [word for word in words if word not in self._stop_words]
         return Counter(self._stems(telling or words))
 
@@ -245,6 +248,16 @@ class Words:
             elif in_order:
                 phrases.append(in_order)
         return frozenset(words), phrases
+
+    def _cut(self, token: str) -> _Cut:
+        """The words of what stands between two blanks, remembered since texts repeat themselves."""
+        raw = _cut(token)
+        cut = _Cut(self._stems(raw.in_order), self._stems(raw.beside))
+        if len(token) <= _LONGEST_KNOWN and len(cut.in_order) <= _MOST_WORDS_KNOWN:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[token] = cut
+        return cut
 
     def _stems(self, words: Sequence[str]) -> tuple[str, ...]:
         return tuple(_without_accents(self._stem(word)) for word in words)
@@ -271,82 +284,68 @@ def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
 
 
 class _Cut(NamedTuple):
-    """What a chunk is cut into, folded but not stemmed."""
+    """What a token between blanks is cut into."""
 
-    in_order: list[str]
-    beside: list[str]
-
-
-class _Remembered(dict[str, tuple[str, ...]]):
-    """Words of chunks, computed once: texts repeat themselves."""
-
-    def __init__(self, compute: Callable[[str], tuple[str, ...]]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        words = self._compute(chunk)
-        if len(chunk) <= _LONGEST_CACHED:
-            if len(self) >= _MOST_CACHED:
-                self.clear()
-            self[chunk] = words
-        return words
+    in_order: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
-def _chunks(text: str) -> list[str]:
-    if text.isascii():
-        return _ASCII_CHUNKS.findall(text)
-    return _CHUNKS.findall(unicodedata.normalize("NFKC", text).translate(_SIGNS))
-
-
-def _cut(chunk: str) -> _Cut:
-    """A chunk's words: those in order, and wholes or parts that come beside them."""
-    if _PLAIN.fullmatch(chunk):
-        return _Cut([chunk.lower()[:_LONGEST_WORD]], [])
-    if _UNSPACED_RUN.match(chunk):
-        return _Cut(tokenize(chunk), [])
-    if chunk[-1] in "+#":
-        return _Cut([chunk.lower()], [])
-    cut = _Cut([], [])
-    runs = chunk.split("'")
-    telling = [run for run in runs if len(run) > 1]
-    for run in telling or runs:
-        _cut_at_points(run, cut)
+def _cut(token: str) -> _Cut:
+    """The words of a token, folded but not stemmed."""
+    if _PLAIN.fullmatch(token):
+        return _Cut((token.lower()[:_LONGEST_WORD],), ())
+    if not token.isascii():
+        token = unicodedata.normalize("NFKC", token).translate(_SIGNS)
+    in_order: list[str] = []
+    beside: list[str] = []
+    for chunk in _CHUNKS.findall(token):
+        _cut_chunk(chunk, in_order, beside)
     return _Cut(
-        [word[:_LONGEST_WORD] for word in cut.in_order],
-        [word for word in cut.beside if len(word) <= _LONGEST_WORD],
+        tuple(word[:_LONGEST_WORD] for word in in_order),
+        tuple(word for word in beside if len(word) <= _LONGEST_WORD),
     )
 
 
-def _cut_at_points(run: str, cut: _Cut) -> None:
+def _cut_chunk(chunk: str, in_order: list[str], beside: list[str]) -> None:
+    if _UNSPACED_RUN.match(chunk):
+        in_order.extend(tokenize(chunk))
+    elif chunk[-1] in "+#":
+        in_order.append(chunk.lower())
+    else:
+        runs = chunk.split("'")
+        for run in [run for run in runs if len(run) > 1] or runs:
+            _cut_at_points(run, in_order, beside)
+
+
+def _cut_at_points(run: str, in_order: list[str], beside: list[str]) -> None:
     segments = _POINTS.split(run)
     if len(segments) > 1 and all(len(s) == 1 and s.isalpha() for s in segments):
-        cut.in_order.append(fold("".join(segments)))  # U.S.A
+        in_order.append(fold("".join(segments)))  # U.S.A
         return
     if len(segments) > 1:
         whole = fold(run)
-        cut.beside.append(whole)
+        beside.append(whole)
         if len(segments) > 2:
-            cut.beside.extend(_LAST_TWO.findall(whole))
+            beside.extend(_LAST_TWO.findall(whole))
     for segment in segments:
         pieces = segment.split("-")
         if len(pieces) > 1:
-            cut.beside.append(fold("".join(pieces)))
+            beside.append(fold("".join(pieces)))
         for piece in pieces:
-            _cut_at_underscores(piece, cut)
+            _cut_at_underscores(piece, in_order, beside)
 
 
-def _cut_at_underscores(piece: str, cut: _Cut) -> None:
+def _cut_at_underscores(piece: str, in_order: list[str], beside: list[str]) -> None:
     """Outer underscores are emphasis (_so_) and left out, but for Python's ``__init__``."""
     parts = [part for part in piece.split("_") if part]
     special = piece.startswith("__") and piece.endswith("__")
     if len(parts) > 1 or (parts and special):
-        cut.beside.append(fold(piece if special else piece.strip("_")))
+        beside.append(fold(piece if special else piece.strip("_")))
     for part in parts:
-        cut.in_order.append(fold(part))
+        in_order.append(fold(part))
         humps = _HUMPS.split(part)
         if 1 < len(humps) <= _MOST_CAMEL_PARTS and not _PLURAL.fullmatch(part):
-            cut.beside.extend(fold(hump) for hump in humps if len(hump) > 1)
+            beside.extend(fold(hump) for hump in humps if len(hump) > 1)
 
 
 def _without_accents(word: str) -> str:
