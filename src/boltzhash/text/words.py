@@ -51,17 +51,21 @@ EXACT_WEIGHT = 3  # the same for the id as a whole
 
 _MOST_KNOWN = 200_000  # tokens whose words are remembered, before all are forgotten
 _LONGEST_KNOWN = 64
-_MOST_WORDS_KNOWN = (
-    8  # a token of more is a sentence of a script without spaces, and does not come back
-)
+_MOST_WORDS_KNOWN = 8  # a sentence of a script without spaces has more, and does not come back
 _LONGEST_WORD = 128  # what is longer is no word; its beginning is kept
 _LONGEST_NAME = 1000  # of an exact id
 _MOST_CAMEL_PARTS = 8  # more humps than that has base64, not a name
 
 # A chunk is what is cut further by itself: a name with all its parts, or a run of an unspaced script.
 _LANGUAGE_NAME = r"[A-Za-z](?:\+\+|#)"  # C++, C#
-_LETTER = f"(?:(?![{UNSPACED}])\\w|[{MARKS}])"
-_CHUNKS = re.compile(f"[{UNSPACED}]+|{_LANGUAGE_NAME}|{_LETTER}+(?:(?:[.'-]|::){_LETTER}+)*")
+_FIRST = f"(?![{UNSPACED}])\\w"
+_LETTER = f"(?:{_FIRST}|[{MARKS}])"
+_CHUNKS = re.compile(
+    f"[{UNSPACED}]+|{_LANGUAGE_NAME}|{_FIRST}{_LETTER}*(?:(?:[.'-]|::){_LETTER}+)*"
+)
+# The same for ASCII, faster.
+_ASCII_CHUNKS = re.compile(f"{_LANGUAGE_NAME}|[A-Za-z0-9_]+(?:(?:[.'-]|::)[A-Za-z0-9_]+)*")
+_AROUND_WORDS = ".,;:!?()[]{}<>\"'`*/"  # never the first or last character of a chunk
 # Signs that are written in several ways, and some that are not seen at all.
 _SIGNS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "\u00ad": "", "\u200d": "", "\u2060": ""})
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*|[A-Z]+s?|[0-9]+")  # nothing to cut: most of any text
@@ -79,7 +83,9 @@ _LETTERS_WITH_STROKES = str.maketrans(
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))
 _QUOTED = re.compile(r'((?<!\S)-)?(?<![0-9])"([^"]*)"')  # after a digit it is an inch
-_OPERATORS = str.maketrans("", "", '-"')
+_OPERATORS = '-" '
+_EXACT = ("=", "~")  # before an id as it is written, and folded
+_BLANK = "␣"  # in an id that is one word
 
 
 class WordQuery(NamedTuple):
@@ -88,7 +94,8 @@ class WordQuery(NamedTuple):
     words: Counter[str]  # wanted, by how often they were asked for
     phrases: list[list[str]]  # each must occur, its words one after the other
     excluded: frozenset[str]  # must not occur
-    excluded_phrases: list[list[str]] = []  # must not occur one after the other  # noqa: RUF012
+    excluded_phrases: Sequence[Sequence[str]] = ()  # must not occur one after the other
+    beside: frozenset[str] = frozenset()  # of the words, those that stand for several or for a part
 
     def is_empty(self) -> bool:
         """Whether nothing is wanted, so that there is nothing to search for.
@@ -132,6 +139,7 @@ class Words:
         self._one_at_a_time = threading.Lock()  # a stemmer works in place
         listed = function_words(self.language) if self.language in LANGUAGES else []
         self._stop_words = frozenset(fold(word) for word in listed)
+        self._stop_stems = frozenset(self._stems(sorted(self._stop_words)))
         self._known: dict[str, _Cut] = {}
 
     def __repr__(self) -> str:
@@ -217,23 +225,43 @@ class Words:
                 unwanted.append(token[1:])
             else:
                 wanted.append(token)
-        words = self._asked_for(" ".join(wanted))
-        if any(token.translate(_OPERATORS).isprintable() for token in wanted if token.strip('-"')):
+        in_order, beside = self._asked_for(" ".join(wanted))
+        words = Counter(in_order + beside)
+        if any(c.isprintable() and c not in _OPERATORS for token in wanted for c in token):
             words.update(_exact(text))
         excluded, excluded_phrases = self._excluded(unwanted)
-        return WordQuery(words, [p for p in phrases if p], excluded, excluded_phrases)
+        phrases = [phrase for phrase in phrases if phrase]
+        only_beside = frozenset(beside).difference(in_order)
+        return WordQuery(words, phrases, excluded, excluded_phrases, only_beside)
 
-    def _asked_for(self, text: str) -> Counter[str]:
+    def length(self, counts: Counter[str]) -> int:
+        """How long a document of these counts is, for BM25: stop words and exact ids do not count.
+
+        >>> Words().length(Counter({"the": 5, "csv": 2, "=csv": 3}))
+        2
+        """
+        weightless = self._stop_stems
+        return sum(
+            count
+            for word, count in counts.items()
+            if word not in weightless and not word.startswith(_EXACT)
+        )
+
+    def _asked_for(self, text: str) -> _Cut:
         """The words of a text without stop words, or with them if there are no others.
 
-        Stop words are known by their spelling: the stem of "mining" is one, too."""
+        Stop words are known by their spelling, since the stem of "mining" is one of them."""
         cuts = [_cut(token) for token in text.split()]
-        words = [word for cut in cuts for word in cut.in_order + cut.beside]
-        telling = [word for word in words if word not in self._stop_words]
-        return Counter(self._stems(telling or words))
+        in_order = [word for cut in cuts for word in cut.in_order]
+        beside = [word for cut in cuts for word in cut.beside]
+        telling = [word for word in in_order if word not in self._stop_words]
+        beside = [word for word in beside if word not in self._stop_words]
+        return _Cut(self._stems(telling or in_order), self._stems(beside))
 
     def _can_be_excluded(self, token: str) -> bool:
-        return token[:1].isalpha() and any(len(word) > 1 for word in self.in_order(token))
+        return token[:1].isalpha() and any(
+            len(word) > 1 or not word.isascii() for word in self.in_order(token)
+        )
 
     def _excluded(self, texts: list[str]) -> tuple[frozenset[str], list[list[str]]]:
         """A name is excluded as a whole; what has no whole, as a phrase."""
@@ -251,8 +279,11 @@ class Words:
 
     def _cut(self, token: str) -> _Cut:
         """The words of what stands between two blanks, remembered since texts repeat themselves."""
-        raw = _cut(token)
-        cut = _Cut(self._stems(raw.in_order), self._stems(raw.beside))
+        core = token.strip(_AROUND_WORDS)
+        cut = self._known.get(core)
+        if cut is None:
+            raw = _cut(core)
+            cut = _Cut(self._stems(raw.in_order), self._stems(raw.beside))
         if len(token) <= _LONGEST_KNOWN and len(cut.in_order) <= _MOST_WORDS_KNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -266,7 +297,7 @@ class Words:
         if self._stemmer is None or _UNSTEMMED.search(word):
             return word
         with self._one_at_a_time:
-            return str(self._stemmer.stemWord(word))
+            return str(self._stemmer.stemWord(word)) or word
 
 
 def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
@@ -294,11 +325,13 @@ def _cut(token: str) -> _Cut:
     """The words of a token, folded but not stemmed."""
     if _PLAIN.fullmatch(token):
         return _Cut((token.lower()[:_LONGEST_WORD],), ())
-    if not token.isascii():
-        token = unicodedata.normalize("NFKC", token).translate(_SIGNS)
+    if token.isascii():
+        chunks = _ASCII_CHUNKS.findall(token)
+    else:
+        chunks = _CHUNKS.findall(unicodedata.normalize("NFKC", token).translate(_SIGNS))
     in_order: list[str] = []
     beside: list[str] = []
-    for chunk in _CHUNKS.findall(token):
+    for chunk in chunks:
         _cut_chunk(chunk, in_order, beside)
     return _Cut(
         tuple(word[:_LONGEST_WORD] for word in in_order),
@@ -366,8 +399,9 @@ def _names(document: Document) -> Iterator[str]:
 
 def _exact(name: str) -> list[str]:
     """A name as one word, as it is written and folded; no other word has their first characters."""
-    name = "␣".join(name[: 2 * _LONGEST_NAME].strip().strip('"').split())
-    if not name or len(name) > _LONGEST_NAME:
-        return []
+    name = name[: 2 * _LONGEST_NAME].strip().strip('"')
     name = name.encode(errors="replace").decode()  # half a surrogate pair cannot be stored
-    return [f"={name}", f"~{fold(name)}"]
+    written, folded = (_BLANK.join(spelling.split()) for spelling in (name, fold(name)))
+    if not written or len(written) > _LONGEST_NAME:
+        return []
+    return [_EXACT[0] + written, _EXACT[1] + folded]
