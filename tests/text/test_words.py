@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -374,10 +375,11 @@ def test_a_name_is_found_by_any_of_its_parts_and_by_itself(name: tuple[str, list
 
 
 @given(any_text)
-def test_a_text_in_quotes_occurs_in_itself(text: str) -> None:
-    for phrase in ENGLISH.query(f'"{text}"').phrases[:1]:
-        quoted = f'"{text}"'.split('"')[1]
-        assert has_phrase(ENGLISH.in_order(quoted), phrase)
+def test_a_text_in_quotes_is_a_phrase(text: str) -> None:
+    text = re.sub('["“”„‟«»＂]', " ", text)
+    words = ENGLISH.in_order(text)
+    assert ENGLISH.query(f'bread "{text}"').phrases == ([words] if words else [])
+    assert has_phrase(ENGLISH.of(f"bread {text} | butter"), words)
 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc"), max_size=3))
