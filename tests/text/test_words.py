@@ -416,3 +416,12 @@ def test_it_can_be_sent_to_another_process() -> None:
     words = pickle.loads(pickle.dumps(Words("german")))
     assert (words.language, words.of("Häuser")) == ("german", ["haus"])
     assert repr(words) == "Words('german')"
+
+
+def test_the_fingerprint_tells_languages_and_stemmers_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = {Words(language).fingerprint() for language in ("none", "english", "german")}
+    assert Words(None).fingerprint() in before
+    monkeypatch.setattr(Stemmer, "version", lambda: "99.0")
+    assert len(before | {Words("english").fingerprint()}) == 4

@@ -47,7 +47,8 @@ from boltzhash.text.tokens import MARKS, UNSPACED, fold, tokenize
 
 TITLE_FIELDS = ("title", "name", "subject")
 NAME_WEIGHT = 3  # how often a word of the id or of a title counts
-EXACT_WEIGHT = 3  # the same for the id as a whole
+EXACT_WEIGHT = 30  # the same for the id as a whole: much, since a long text waters it down
+_RULES = 1  # to be raised when the same text gives other words or counts
 
 _MOST_KNOWN = 200_000  # tokens whose words are remembered, before all are forgotten
 _LONGEST_KNOWN = 64
@@ -148,6 +149,15 @@ class Words:
     def __reduce__(self) -> tuple[type[Words], tuple[str]]:
         return Words, (self.language,)
 
+    def fingerprint(self) -> str:
+        """What an index was made with; with another fingerprint its words may be others.
+
+        >>> Words("none").fingerprint()
+        'words 1, language none'
+        """
+        stemmer = f", PyStemmer {Stemmer.version()}" if self._stemmer is not None else ""
+        return f"words {_RULES}, language {self.language}{stemmer}"
+
     def of(self, text: str) -> list[str]:
         """The index words of a text: those of :meth:`in_order`, then those that come beside them."""
         words: list[str] = []
@@ -177,7 +187,7 @@ class Words:
 
         >>> counts = Words().counts(Document("csv.reader", "Reads rows.", {"title": "Rows"}))
         >>> counts["csv.reader"], counts["=csv.reader"], counts["row"]
-        (3, 3, 4)
+        (3, 30, 4)
         """
         counts = Counter(self.of(document.text))
         for name in _names(document):
