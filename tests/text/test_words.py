@@ -161,6 +161,8 @@ def test_names_count_more_than_text() -> None:
 
 def test_a_number_is_no_name() -> None:
     assert ENGLISH.counts(Document(42, "bread", {"title": 7, "subject": None})) == {"bread": 1}
+    exact = {"=42": EXACT_WEIGHT, "~42": EXACT_WEIGHT}
+    assert ENGLISH.counts(Document("42", "bread")) == {"bread": 1, **exact}
 
 
 def test_the_length_is_that_of_telling_words() -> None:

@@ -399,7 +399,8 @@ def _without_accents(word: str) -> str:
 
 
 def _names(document: Document) -> Iterator[str]:
-    if isinstance(document.id, str):
+    """The id and the titles; a number says nothing, also where it is written as a string."""
+    if isinstance(document.id, str) and not document.id.isdecimal():
         yield document.id
     for field in TITLE_FIELDS:
         title = (document.metadata or {}).get(field)
