@@ -1,0 +1,163 @@
+"""One object that holds how good answers are: prints itself, exports itself, says how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.metrics import tables
+from boltzhash.metrics.report import check_values
+from boltzhash.metrics.significance import bootstrapped_means
+from boltzhash.metrics.tables import Cell, Table
+
+Values = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+NO_DIFFERENCE = "the interval of every difference has 0 in it"
+
+
+class Estimate(NamedTuple):
+    """A mean over questions, and between which values it lies with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class RetrievalReport:
+    """A value for each question, way of searching and measure, and what follows from them.
+
+    :func:`~boltzhash.metrics.evaluate_answers` makes one.
+
+    Attributes
+    ----------
+    per_question
+        Way → measure → one value for each question.
+    left_out
+        What was left out → how often.
+    means
+        (way, measure) → mean over questions, with its interval.
+    differences
+        (way, measure) → mean difference from the first way on the same questions, with its interval.
+
+    Examples
+    --------
+    >>> words, both = np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.6, 1.0])
+    >>> print(RetrievalReport({"words": {"nDCG@10": words}, "both": {"nDCG@10": both}}))
+    3 questions, 95 % bootstrap intervals over them in brackets
+                  nDCG@10
+    words         0.533 (0.200 to 0.900)
+    both          *0.633 (0.300 to 1.000)
+    both - words  +0.100 (+0.100 to +0.100) !
+    * best; ! the interval of the difference is on one side of 0
+    """
+
+    per_question: Mapping[str, Mapping[str, Values]]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    resamples: int = 10_000
+    random_state: int = 0
+    means: Mapping[tuple[str, str], Estimate] = field(init=False)
+    differences: Mapping[tuple[str, str], Estimate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.per_question:
+            raise ValueError("a report needs at least one way of searching, got none")
+        check_values(self.per_question)
+        self._estimate()
+
+    @property
+    def ways(self) -> list[str]:
+        return list(self.per_question)
+
+    @property
+    def measures(self) -> list[str]:
+        return list(self.per_question[self.ways[0]])
+
+    @property
+    def n_questions(self) -> int:
+        return len(self.per_question[self.ways[0]][self.measures[0]])
+
+    def mean(self, way: str, measure: str) -> float:
+        return self.means[way, measure].mean
+
+    def __str__(self) -> str:
+        return tables.text(self._table())
+
+    def to_markdown(self) -> str:
+        """A Markdown table: means with intervals, then differences from the first way."""
+        return tables.markdown(self._table())
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``boltzhash evaluate --json`` prints."""
+        return {
+            "questions": self.n_questions,
+            "left_out": dict(self.left_out),
+            "confidence": CONFIDENCE,
+            "ways": {
+                way: {m: self.means[way, m]._asdict() for m in self.measures} for way in self.ways
+            },
+            "differences_from": self.ways[0],
+            "differences": {
+                way: {m: self.differences[way, m]._asdict() for m in self.measures}
+                for way in self.ways[1:]
+            },
+        }
+
+    def _estimate(self) -> None:
+        """All intervals come from the same draws of questions."""
+        first = self.per_question[self.ways[0]]
+        values = {(way, m): self.per_question[way][m] for way in self.ways for m in self.measures}
+        differences = {(w, m): v - first[m] for (w, m), v in values.items() if w != self.ways[0]}
+        columns = np.stack([*values.values(), *differences.values()], axis=1)
+        drawn = bootstrapped_means(
+            columns, resamples=self.resamples, random_state=self.random_state
+        )
+        tail = (1 - CONFIDENCE) / 2
+        ends = np.quantile(drawn, [tail, 1 - tail], axis=0)
+        rows = np.stack([columns.mean(axis=0), *ends], axis=1).tolist()
+        estimates = [Estimate(*row) for row in rows]
+        object.__setattr__(self, "means", dict(zip(values, estimates, strict=False)))
+        of_differences = dict(zip(differences, estimates[len(values) :], strict=True))
+        object.__setattr__(self, "differences", of_differences)
+
+    def _table(self) -> Table:
+        rows = [[Cell(way), *(self._mean(way, m) for m in self.measures)] for way in self.ways]
+        first = self.ways[0]
+        for way in self.ways[1:]:
+            cells = [_difference(self.differences[way, m]) for m in self.measures]
+            rows.append([Cell(f"{way} - {first}"), *cells])
+        return Table(self._title(), ["", *self.measures], rows, self._note())
+
+    def _title(self) -> str:
+        left_out = ", ".join(f"{n} {what}" for what, n in self.left_out.items() if n)
+        return (
+            f"{self.n_questions} questions, {100 * CONFIDENCE:g} % bootstrap intervals over them in "
+            f"brackets{'; left out: ' if left_out else ''}{left_out}"
+        )
+
+    def _mean(self, way: str, measure: str) -> Cell:
+        mean, low, high = self.means[way, measure]
+        best = max(self.mean(other, measure) for other in self.ways)
+        return Cell(f"{mean:.3f} ({low:.3f} to {high:.3f})", len(self.ways) > 1 and mean == best)
+
+    def _note(self) -> str:
+        """What the marks mean; nothing if there is nothing to compare."""
+        if len(self.ways) == 1:
+            return ""
+        found = any(one.excludes_zero for one in self.differences.values())
+        return "! the interval of the difference is on one side of 0" if found else NO_DIFFERENCE
+
+
+def _difference(difference: Estimate) -> Cell:
+    mean, low, high = difference
+    mark = "!" if difference.excludes_zero else ""
+    return Cell(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})", marks=mark)
