@@ -28,7 +28,7 @@ def add_parsers(subparsers: Any) -> None:
         "evaluate",
         help="measure how good a collection's answers are",
         description="Ask a collection every question in each way it can be searched, and measure the "
-        "answers by judged documents: nDCG@10, recall@100, MRR and MAP, with 95 %% intervals. Files in "
+        "answers by judged documents: nDCG@10, recall@100, MRR and MAP, with 95 % intervals. Files in "
         "the layout of BEIR or TREC are read as they are.",
     )
     add_collection(parser)
@@ -61,10 +61,9 @@ def evaluate(options: argparse.Namespace) -> int:
         missing = _missing(collection, judgements)
         with tqdm(desc="asking", unit=" searches", disable=None) as bar:
             ways = {n: _counted(way, bar) for n, way in ways_of_searching(collection).items()}
-            found = evaluate_answers(ways, questions, judgements, k=options.k)
+            answers = evaluate_answers(ways, questions, judgements, k=options.k)
         facts = {"collection": collection.location, "documents": len(collection), "k": options.k}
-    left_out = {**found.left_out, "relevant documents that are not in the collection": missing}
-    found = replace(found, left_out=left_out)
+    found = replace(answers, missing_documents=missing)
     return report(options, {**facts, **found.as_json()}, str(found))
 
 

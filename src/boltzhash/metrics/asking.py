@@ -88,8 +88,8 @@ def evaluate_answers(
     >>> report = evaluate_answers(ways, {"1": "one", "2": "two", "3": "three"}, judgements)
     >>> report.mean("good", "MRR@100"), report.mean("poor", "MRR@100")
     (0.75, 0.25)
-    >>> report.left_out
-    {'questions without a relevant document': 1, 'judged questions that are not in the queries': 1}
+    >>> report.left_out, report.unknown_questions
+    (1, 1)
     """
     check_integer("k", k, 1, "a positive integer")
     asked = [id_ for id_ in questions if is_answerable(judgements.get(id_, {}))]
@@ -105,10 +105,8 @@ def evaluate_answers(
 
     return RetrievalReport(
         {name: measured(way) for name, way in ways.items()},
-        left_out={
-            "questions without a relevant document": len(questions) - len(asked),
-            "judged questions that are not in the queries": len(judgements.keys() - questions),
-        },
+        left_out=len(questions) - len(asked),
+        unknown_questions=len(judgements.keys() - questions),
         resamples=resamples,
         random_state=random_state,
     )

@@ -42,8 +42,9 @@ class RetrievalReport:
     ----------
     per_question
         Way → measure → one value for each question.
-    left_out
-        What was left out → how often.
+    left_out, unknown_questions, missing_documents
+        How many questions have no relevant document, how many judged ones were not given, and how many
+        relevant documents cannot be found since they are not there.
     means
         (way, measure) → mean over questions, with its interval.
     differences
@@ -62,7 +63,9 @@ class RetrievalReport:
     """
 
     per_question: Mapping[str, Mapping[str, Values]]
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: int = 0
+    unknown_questions: int = 0
+    missing_documents: int = 0
     resamples: int = 10_000
     random_state: int = 0
     means: Mapping[tuple[str, str], Estimate] = field(init=False)
@@ -100,7 +103,9 @@ class RetrievalReport:
         """What ``boltzhash evaluate --json`` prints."""
         return {
             "questions": self.n_questions,
-            "left_out": dict(self.left_out),
+            "left_out": self.left_out,
+            "unknown_questions": self.unknown_questions,
+            "missing_documents": self.missing_documents,
             "confidence": CONFIDENCE,
             "ways": {
                 way: {m: self.means[way, m]._asdict() for m in self.measures} for way in self.ways
@@ -138,16 +143,21 @@ class RetrievalReport:
         return Table(self._title(), ["", *self.measures], rows, self._note())
 
     def _title(self) -> str:
-        left_out = ", ".join(f"{n} {what}" for what, n in self.left_out.items() if n)
-        return (
-            f"{self.n_questions} questions, {100 * CONFIDENCE:g} % bootstrap intervals over them in "
-            f"brackets{'; left out: ' if left_out else ''}{left_out}"
-        )
+        intervals = f"{100 * CONFIDENCE:g} % bootstrap intervals over them in brackets"
+        parts = [f"{self.n_questions} questions, {intervals}"]
+        if self.left_out:
+            parts.append(f"left out: {self.left_out} without a relevant document")
+        if self.unknown_questions:
+            parts.append(f"judged, but not among the questions: {self.unknown_questions}")
+        if self.missing_documents:
+            parts.append(f"relevant, but not there to be found: {self.missing_documents} documents")
+        return "; ".join(parts)
 
     def _mean(self, way: str, measure: str) -> Cell:
         mean, low, high = self.means[way, measure]
         best = max(self.mean(other, measure) for other in self.ways)
-        return Cell(f"{mean:.3f} ({low:.3f} to {high:.3f})", len(self.ways) > 1 and mean == best)
+        is_best = f"{mean:.3f}" == f"{best:.3f}"  # what looks the same is marked the same
+        return Cell(f"{mean:.3f} ({low:.3f} to {high:.3f})", len(self.ways) > 1 and is_best)
 
     def _note(self) -> str:
         """What the marks mean; nothing if there is nothing to compare."""
