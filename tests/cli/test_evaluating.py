@@ -88,9 +88,9 @@ def test_what_is_not_there_is_counted(made: Made, judged: Judged) -> None:
 
 
 def test_judgements_of_another_corpus(made: Made, judged: Judged) -> None:
-    judged.qrels.write_text("sky\tdoc-1\t1\nsky\tdoc-2\t1\n")
+    judged.qrels.write_text("sky\tdoc-1\t1\nsky\tdoc-2\t1\nsky\t3\t0\nunheard\t3\t1\n")
     message = refused(*arguments(made, judged))
-    assert "no judged document is in the collection" in message
+    assert "no relevant document is in the collection" in message
     assert "'doc-1'" in message
     assert "60 documents (such as '0')" in message
     assert "--id-field" in message

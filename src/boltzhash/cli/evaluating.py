@@ -15,7 +15,6 @@ from boltzhash.cli.reporting import report
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
-    from boltzhash.corpus.judgements import Judgements
     from boltzhash.metrics.asking import Way
 
 _BATCH = 1000  # documents looked up at a time
@@ -58,7 +57,7 @@ def evaluate(options: argparse.Namespace) -> int:
 
     questions, judgements = read_questions(options.questions), read_judgements(options.qrels)
     with opened(options.collection) as collection:
-        missing = _missing(collection, judgements)
+        missing = _missing(collection, [judgements.get(id_, {}) for id_ in questions])
         with tqdm(desc="asking", unit=" searches", disable=None) as bar:
             ways = {n: _counted(way, bar) for n, way in ways_of_searching(collection).items()}
             answers = evaluate_answers(ways, questions, judgements, k=options.k)
@@ -75,14 +74,14 @@ def _counted(way: Way, bar: Any) -> Way:
     return search
 
 
-def _missing(collection: Collection, judgements: Judgements) -> int:
+def _missing(collection: Collection, judged: list[dict[str, int]]) -> int:
     """How many relevant documents are not in the collection, of which at least one must be."""
-    relevant = {id_ for grades in judgements.values() for id_, grade in grades.items() if grade > 0}
+    relevant = {id_ for grades in judged for id_, grade in grades.items() if grade > 0}
     there = set(_found(collection, relevant))
     if relevant and not there:
         own = next((f"such as {document.id!r}" for document in collection), "it is empty")
         raise ValueError(
-            f"no judged document is in the collection: the judgements name ids such as "
+            f"no relevant document is in the collection: the judgements name ids such as "
             f"{min(relevant)!r}, {collection.location} has {len(collection)} documents ({own}); if "
             "its corpus keeps ids in another field, index it with --id-field"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,14 +69,11 @@ class RetrievalReport:
     missing_documents: int = 0
     resamples: int = 10_000
     random_state: int = 0
-    means: Mapping[tuple[str, str], Estimate] = field(init=False)
-    differences: Mapping[tuple[str, str], Estimate] = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.per_question:
             raise ValueError("a report needs at least one way of searching, got none")
         check_values(self.per_question)
-        self._estimate()
 
     @property
     def ways(self) -> list[str]:
@@ -117,22 +115,31 @@ class RetrievalReport:
             },
         }
 
-    def _estimate(self) -> None:
-        """All intervals come from the same draws of questions."""
+    @cached_property
+    def means(self) -> dict[tuple[str, str], Estimate]:
+        return self._estimated(self.ways, lambda way, measure: self.per_question[way][measure])
+
+    @cached_property
+    def differences(self) -> dict[tuple[str, str], Estimate]:
         first = self.per_question[self.ways[0]]
-        values = {(way, m): self.per_question[way][m] for way in self.ways for m in self.measures}
-        differences = {(w, m): v - first[m] for (w, m), v in values.items() if w != self.ways[0]}
-        columns = np.stack([*values.values(), *differences.values()], axis=1)
+        return self._estimated(
+            self.ways[1:], lambda way, measure: self.per_question[way][measure] - first[measure]
+        )
+
+    def _estimated(
+        self, ways: list[str], values: Callable[[str, str], Values]
+    ) -> dict[tuple[str, str], Estimate]:
+        keys = [(way, measure) for way in ways for measure in self.measures]
+        if not keys:
+            return {}
+        columns = np.stack([values(*key) for key in keys], axis=1)
         drawn = bootstrapped_means(
             columns, resamples=self.resamples, random_state=self.random_state
         )
         tail = (1 - CONFIDENCE) / 2
-        ends = np.quantile(drawn, [tail, 1 - tail], axis=0)
-        rows = np.stack([columns.mean(axis=0), *ends], axis=1).tolist()
-        estimates = [Estimate(*row) for row in rows]
-        object.__setattr__(self, "means", dict(zip(values, estimates, strict=False)))
-        of_differences = dict(zip(differences, estimates[len(values) :], strict=True))
-        object.__setattr__(self, "differences", of_differences)
+        rows = [columns.mean(axis=0), *np.quantile(drawn, [tail, 1 - tail], axis=0)]
+        estimates = (Estimate(*row) for row in np.stack(rows, axis=1).tolist())
+        return dict(zip(keys, estimates, strict=True))
 
     def _table(self) -> Table:
         rows = [[Cell(way), *(self._mean(way, m) for m in self.measures)] for way in self.ways]
