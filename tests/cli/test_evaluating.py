@@ -120,7 +120,11 @@ def test_a_corpus_of_beir(made: Made, judged: Judged, tmp_path: Path) -> None:
         {"_id": str(record["id"]), "title": "", "text": record["text"], "metadata": {}}
         for record in make_records(60)
     ]
-    corpus = write_jsonl(tmp_path / "beir.jsonl", documents)
+    corpus = tmp_path / "beir.jsonl"
+    numbered = tmp_path / "numbered"  # by row, which could be taken for the ids
+    succeed("index", made.model, write_jsonl(corpus, documents[::-1]), "-o", numbered)
+    message = refused(*arguments(made._replace(collection=numbered), judged))
+    assert message.endswith("index the corpus with --id-field _id")
     library = tmp_path / "library"
     succeed("index", made.model, corpus, "--id-field", "_id", "-o", library)
     shown = json.loads(succeed(*arguments(made._replace(collection=library), judged), "--json"))

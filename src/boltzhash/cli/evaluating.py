@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from boltzhash.collection import Collection
     from boltzhash.metrics.asking import Way
 
+_BEIR_ID = "_id"
 _BATCH = 1000  # documents looked up at a time
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as a string, one that an id may be
 
@@ -93,4 +94,23 @@ def _found(collection: Collection, ids: Iterable[str]) -> Iterator[str]:
     rest = iter(ids)
     while batch := list(islice(rest, _BATCH)):
         numbers = [int(id_) for id_ in batch if _INTEGER.fullmatch(id_)]
-        yield from map(str, collection.find([*batch, *numbers]))
+        for id_, coded in collection.find([*batch, *numbers]).items():
+            _check_own_id(id_, coded.document.metadata or {})
+            yield str(id_)
+
+
+def _check_own_id(id_: str | int, metadata: dict[str, object]) -> None:
+    """Refuse row numbers in the place of BEIR's ids: figures would be wrong, and look right.
+
+    >>> _check_own_id(7, {"_id": "8"})
+    Traceback (most recent call last):
+    ...
+    ValueError: document 7 of the collection has '8' in its field '_id', which judgements in BEIR's \
+layout mean: index the corpus with --id-field _id
+    """
+    own = metadata.get(_BEIR_ID)
+    if isinstance(own, str | int) and str(own) != str(id_):
+        raise ValueError(
+            f"document {id_!r} of the collection has {own!r} in its field {_BEIR_ID!r}, which "
+            f"judgements in BEIR's layout mean: index the corpus with --id-field {_BEIR_ID}"
+        )
