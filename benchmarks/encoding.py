@@ -110,7 +110,7 @@ def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
     return [
         Row("tokens and counts, 1 thread", 1, n, lambda: count_words(texts, tfidf._counter)),
         Row("weights, 1 thread", 1, n, lambda: [tfidf._weigh(c.copy()) for c in counted]),
-        Row("network, 1 thread", 1, n, lambda: [hasher._bits(rows) for rows in weighed]),
+        Row("network, 1 thread", 1, n, lambda: [hasher._margins(rows) for rows in weighed]),
         Row("texts → codes, 1 thread", 1, n, lambda: hasher.transform(texts)),
         Row(BARRED, 2, n, lambda: hasher.transform(texts)),
         Row("the same with an é in each, 2 threads", 2, n, lambda: hasher.transform(accented)),

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
-from experiments.tables import claims, gradients, margins, paper_tables, posterior
+from experiments.tables import claims, gradients, margins, paper_tables, posterior, retrieval
 from experiments.tables.cells import (
     PROTOCOLS,
     by_length,
@@ -247,6 +247,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,
+    "retrieval": retrieval.figures_table,
+    "retrieval-ratios": retrieval.ratios_table,
+    "retrieval-differences": retrieval.differences_table,
 }
 
 

@@ -21,7 +21,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     return dict(choices)
 
 
-@pytest.mark.parametrize("command", ["fit", "encode", "search", "explain", "demo"])
+@pytest.mark.parametrize("command", ["fit", "encode", "search", "explain", "evaluate", "demo"])
 def test_every_option_of_a_command_has_a_help_text(command: str) -> None:
     parser = commands()[command]
     helps = {action.dest: action.help for action in parser._actions}
@@ -32,7 +32,7 @@ def test_every_option_of_a_command_has_a_help_text(command: str) -> None:
         assert "".join(str(text).split()) in shown
 
 
-@pytest.mark.parametrize("command", ["fit", "encode", "search", "explain"])
+@pytest.mark.parametrize("command", ["fit", "encode", "search", "explain", "evaluate"])
 def test_defaults_in_the_help_are_the_defaults(command: str) -> None:
     defaults, named = {}, {}
     for action in commands()[command]._actions:

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 
-from boltzhash.cli import collections, demo, encoding, fitting, searching, serving
+from boltzhash.cli import collections, demo, encoding, evaluating, fitting, searching, serving
 from boltzhash.cli.reporting import (
     BAD_INPUT,
     EXIT_CODES,
@@ -64,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"boltzhash {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (fitting, encoding, searching, collections, serving, demo):
+    for group in (fitting, encoding, searching, collections, evaluating, serving, demo):
         group.add_parsers(subparsers)
     return parser
 

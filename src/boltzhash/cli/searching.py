@@ -60,6 +60,12 @@ def add_parsers(subparsers: Any) -> None:
         metavar="N",
         help=f"how many documents to rerank ({CANDIDATES})",
     )
+    parser.add_argument(
+        "--by",
+        choices=("codes", "words", "both"),
+        default="codes",
+        help="rank a collection by codes, by words (BM25), or by both in one score (codes)",
+    )
     add_where(parser)
     add_fields(parser)
     add_json(parser)
@@ -107,7 +113,9 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
     queries = _queries(options)
     with opened(options.collection, options.hasher) as collection:
         for query in queries:
-            yield collection.search(query, options.k, where=options.where, rerank=rerank)
+            yield collection.search(
+                query, options.k, by=options.by, where=options.where, rerank=rerank
+            )
 
 
 def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
@@ -115,6 +123,8 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
     from boltzhash.search.finder import Finder
     from boltzhash.storage.codes import read_codes
 
+    if options.by != "codes":
+        raise ValueError(f"--by {options.by} is for a collection: a folder of codes has no words")
     if options.where is not None:
         raise ValueError("--where is for a collection: a folder of codes has no metadata")
     if options.rerank and options.corpus is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.collection.engines import create_store, open_store
 from boltzhash.collection.export import write_jsonl
 from boltzhash.collection.filters import Condition, Where, parse_where
@@ -38,6 +39,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer
 from boltzhash.search.order import CANDIDATES, by_words
+from boltzhash.text.words import Words
 from boltzhash.threads import in_threads
 
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
@@ -142,6 +144,11 @@ class Collection:
     def location(self) -> str:
         """Where it is, without credentials."""
         return self._store.shown
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether it has an index of words, so that documents can be found by words and by both."""
+        return self._store.keeps_words
 
     @property
     def written_generation(self) -> int | None:
@@ -256,15 +263,21 @@ class Collection:
         query: Query,
         k: int = 10,
         *,
+        by: str = "codes",
         where: Where | None = None,
         rerank: bool | int = False,
         approximate: bool = False,
     ) -> Answer:
-        """The k documents whose codes are nearest to a text or a packed code, nearest first.
+        """The k documents nearest to a text or a packed code; or the best by words, or by both.
 
         Parameters
         ----------
         query : str, or uint8 array (n_bits / 8,)
+        by : {"codes", "words", "both"}
+            What documents are found and ranked by. "words" and "both" take a text and need an
+            index of words, which collections in a folder keep. A phrase in quotes must then
+            occur, and a word after a minus must not; :mod:`boltzhash.search.relevance` has the
+            score.
         k : int
             Fewer are found if ``where`` allows fewer.
         where : dict, optional
@@ -272,15 +285,20 @@ class Collection:
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
         rerank : bool or int
-            Reorder the 500 nearest (or as many as given) by their words before the cut.
+            By codes: reorder the 500 nearest (or as many as given) by their words.
         approximate : bool
             Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
         """
         request = _checked_search(k, where, rerank)
+        self._check_by(by, query, by_codes=bool(rerank) or approximate)
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query)
+            if by != "codes":
+                words = _words_of(hasher.language)
+                found = self._store.ranked(coded, words, k, request.conditions, by=by)
+                return Answer(found, coded.text, coded.code, coded.known_words, by)
             if request.n_candidates and coded.words is None:
                 raise ValueError("rerank compares words: search for a text, not for a code")
             if approximate and not is_measured(standing.approximate):
@@ -519,6 +537,17 @@ class Collection:
         finally:
             self._held = None
 
+    def _check_by(self, by: str, query: Query, *, by_codes: bool) -> None:
+        check_choice("by", by, ("codes", "words", "both"))
+        if by == "codes":
+            return
+        if not isinstance(query, str):
+            raise ValueError(f"by={by!r} compares words: search for a text, not for a code")
+        if by_codes:
+            raise ValueError(f"by={by!r} needs neither rerank nor approximate: leave them out")
+        if not self._store.keeps_words:
+            raise ValueError(f"{self.location} keeps no index of words: search it by codes")
+
     def _hasher_of(self, standing: Standing) -> Hasher:
         if standing.model != self._coder.model:  # another client has rehashed
             self._coder = Coder(standing.model, self._store.load_model(standing.model))
@@ -547,6 +576,12 @@ class Collection:
         while not commit(partial(_write_if, model=coder.model, write=write, batch=batch)):
             self._store.read(self._hasher_of)
             coder, batch = self._code([coded.document for coded in batch])
+
+
+@functools.cache
+def _words_of(language: str | None) -> Words:
+    """One for all collections of a language: it remembers stems."""
+    return Words(language)
 
 
 class _SearchRequest(NamedTuple):

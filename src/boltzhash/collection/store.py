@@ -15,11 +15,12 @@ from boltzhash.collection.filters import Condition
 from boltzhash.collection.models import Coder
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionError, DuplicateIdError, NoSuchCollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
+from boltzhash.text.words import Words
 
 T = TypeVar("T")
 
@@ -79,6 +80,7 @@ class Store(Protocol):
 
     shown: str  # where it is, without credentials
     format_version: int
+    keeps_words: bool  # whether documents can be found by their words
 
     def close(self) -> None: ...
 
@@ -129,6 +131,14 @@ class Store(Protocol):
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         """Whether there is a document that near of which the model knows a word."""
+
+    def ranked(
+        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+    ) -> list[Hit]:
+        """The best by words, or by words and codes; in order of (score, distance, insertion).
+
+        Only if it ``keeps_words``.
+        """
 
     # Reading
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.codes import Codes
+from boltzhash.codes import Codes, pack
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 
@@ -53,15 +54,17 @@ def coded_documents(hasher: Hasher, documents: Sequence[Document]) -> list[Coded
 
 
 class CodedQuery(NamedTuple):
-    """A query as a code and, if it was a text, as words.
+    """A query as a code and, if it was a text, as the model sees its words.
 
-    ``code`` has shape (n_bits / 8,), ``words`` is the tf-idf of the text, one row.
+    ``code`` has shape (n_bits / 8,), ``words`` is the tf-idf of the text, one row, and ``margins``
+    (n_bits,) says how sure the model is of each bit.
     """
 
     text: str | None
     code: Codes
     words: sparse.csr_matrix | None
     known_words: int | None
+    margins: NDArray[np.float64] | None
 
 
 def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
@@ -74,13 +77,12 @@ def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
     """
     if isinstance(query, str):
         words = hasher.tfidf([query])
-        codes, known_words = hasher.encode_block(words)
-        assert known_words is not None  # as above
-        return CodedQuery(query, codes[0], words, int(known_words[0]))
+        margins = hasher.margins(words)
+        return CodedQuery(query, pack(margins > 0)[0], words, words.nnz, margins[0])
     n_bytes = hasher.n_bits // 8
     is_code = isinstance(query, np.ndarray) and query.dtype == np.uint8
     if is_code and query.shape in ((n_bytes,), (1, n_bytes)):
-        return CodedQuery(None, np.ascontiguousarray(query).reshape(n_bytes), None, None)
+        return CodedQuery(None, np.ascontiguousarray(query).reshape(n_bytes), None, None, None)
     came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
     raise TypeError(
         f"query must be a text or one packed code, a uint8 array ({n_bytes},), got {came}"

@@ -13,7 +13,6 @@ from numpy.random import RandomState
 from scipy import sparse
 
 from boltzhash.arguments import check_integer
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher, orthonormal_rows
 from boltzhash.hashers.shared.lsa import leading_directions
@@ -84,9 +83,9 @@ class ITQ(LinearHasher):
         rotation, self.losses_ = quantise(latent - mean, start, self.n_iterations)
         return directions @ rotation, mean @ rotation
 
-    def _decide(self, projected: Floats) -> Bits:
+    def _margins_of(self, projected: Floats) -> Floats:
         """R's rows are orthonormal, so the rotated row is as long as the row: unit(xV)R = unit(xVR)."""
-        return _unit(projected) > self.offsets_
+        return _unit(projected) - self.offsets_
 
     def _check_params(self) -> None:
         check_integer("n_iterations", self.n_iterations, 0, "an integer of 0 or more")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher
 
@@ -56,8 +55,8 @@ class LSH(LinearHasher):
     def _learn(self, rows: sparse.csr_matrix, random: RandomState) -> tuple[Floats, Floats]:
         return random.normal(size=(rows.shape[1], self.n_bits)), np.zeros(self.n_bits)
 
-    def _decide(self, projected: Floats) -> Bits:
-        return projected > self.offsets_
+    def _margins_of(self, projected: Floats) -> Floats:
+        return projected - self.offsets_
 
     def _check_params(self) -> None:
         """n_bits and the text arguments are checked where they are used."""

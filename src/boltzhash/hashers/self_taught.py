@@ -106,8 +106,8 @@ class SelfTaughtHashing(LinearHasher):
             intercepts[bit] = classifier.intercept_[0]
         return directions, -intercepts
 
-    def _decide(self, projected: Floats) -> Bits:
-        return projected > self.offsets_
+    def _margins_of(self, projected: Floats) -> Floats:
+        return projected - self.offsets_
 
     def _check_params(self) -> None:
         _support_vector_machine()  # noticed before the corpus is read

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.arguments import check_integer
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher
 from boltzhash.hashers.shared.lsa import leading_directions
@@ -95,9 +94,9 @@ class SpectralHashing(LinearHasher):
         omega = self.modes_.k * np.pi / (high - low)[self.modes_.direction]
         return principal[:, self.modes_.direction] * omega, low[self.modes_.direction] * omega
 
-    def _decide(self, projected: Floats) -> Bits:
-        """sin(π/2 + ω (x − a)) > 0."""
-        return np.cos(projected - self.offsets_) > 0
+    def _margins_of(self, projected: Floats) -> Floats:
+        """sin(π/2 + ω (x − a))."""
+        return np.asarray(np.cos(projected - self.offsets_))
 
     def _check_params(self) -> None:
         if self.n_directions is not None:

@@ -17,7 +17,6 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from boltzhash.arguments import check_integer, check_number
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
@@ -139,8 +138,8 @@ class StackedRBM(TrainedHasher):
         """
         return np.concatenate([expit(self._code_logits(rows)) for rows in self._blocks(X)])
 
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
-        return self._code_logits(matrix) > float(logit(self.threshold))
+    def _margins(self, matrix: sparse.csr_matrix) -> Floats:
+        return self._code_logits(matrix) - float(logit(self.threshold))
 
     def _code_logits(self, matrix: sparse.csr_matrix) -> Floats:
         """The twin of ``Unrolled.code_logits`` in NumPy."""

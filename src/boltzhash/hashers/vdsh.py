@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
-from boltzhash.hashers.shared.inference import head
+from boltzhash.hashers.shared.inference import Floats, head
 from boltzhash.hashers.shared.weights import check_shapes
 from boltzhash.storage.folders import Arrays
 
@@ -76,10 +75,10 @@ class VDSH(DeepHasher):
         zeros = posterior.location.new_zeros(self.n_bits)
         return posterior.kl_divergence(Gaussian(zeros, zeros + 1))
 
-    def _bits(self, rows: DocumentRows) -> Bits:
-        """μ above the training median."""
+    def _margins(self, rows: DocumentRows) -> Floats:
+        """μ minus its training median."""
         means = head(self._hidden(rows), self.weights_, "location")
-        return np.asarray(means > self.weights_["medians"])
+        return np.asarray(means - self.weights_["medians"])
 
     def _finish(self, rows: DocumentRows) -> None:
         """The medians of the training means."""

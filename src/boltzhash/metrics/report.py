@@ -172,7 +172,7 @@ class Report:
             raise ValueError(
                 f"a report covers 1 to {len(LETTERS)} methods, got {len(self.per_query)}"
             )
-        _check_values(self.per_query)
+        check_values(self.per_query)
         object.__setattr__(self, "p_values", self._compare())
 
     @property
@@ -286,7 +286,7 @@ def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 
-def _check_values(per_query: Mapping[str, Mapping[str, Values]]) -> None:
+def check_values(per_query: Mapping[str, Mapping[str, Values]]) -> None:
     """All methods must have the same measures, and one finite value for each of the queries."""
     first, expected = next(iter(per_query.items()))
     if not expected:

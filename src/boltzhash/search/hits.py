@@ -43,6 +43,10 @@ class Hit(NamedTuple):
         False if the model knows no word of the document: then its code means nothing.
     code : bytes
         Its packed code.
+    score : float or None
+        What it was ranked by, if words took part; see :mod:`boltzhash.search.relevance`.
+    words : float or None
+        BM25 of its words for the query, if they took part.
     """
 
     id: str | int
@@ -50,6 +54,8 @@ class Hit(NamedTuple):
     document: Document | None = None
     known: bool = True
     code: bytes = b""
+    score: float | None = None
+    words: float | None = None
 
     @property
     def text(self) -> str:
@@ -61,34 +67,37 @@ class Hit(NamedTuple):
 class Answer:
     """What one query found, best first; never padding.
 
-    In order of (distance, insertion), except after reranking, when the words decide. A collection's
-    answer is true of one committed generation as a whole.
+        In order of score if words took part, else of (distance, insertion). A collection's answer is
+    true of one committed generation as a whole.
 
-    Attributes
-    ----------
-    hits : list of Hit
-    query : str or None
-        The text that was searched for; None if it was a code.
-    code : uint8 array (n_bits / 8,) or None
-        The query's packed code.
-    known_words : int or None
-        How many words of the query the model knows; with 0 its code, and so the answer, means
-        nothing. None if the query was a code or was made from features.
+        Attributes
+        ----------
+        hits : list of Hit
+        query : str or None
+            The text that was searched for; None if it was a code.
+        code : uint8 array (n_bits / 8,) or None
+            The query's packed code.
+        known_words : int or None
+            How many words of the query the model knows; with 0 its code, and so the answer, means
+            nothing. None if the query was a code or was made from features.
+        by : {"both", "words", "codes"}
+            What it was found by.
 
-    Examples
-    --------
-    >>> answer = Answer([Hit("a", 3, Document("a", "Stars. A planet.", {}))], "planet")
-    >>> len(answer), answer.ids, answer.distances.tolist()
-    (1, ['a'], [3])
-    >>> print(answer)
-    planet
-       1    3  a  A planet.
+        Examples
+        --------
+        >>> answer = Answer([Hit("a", 3, Document("a", "Stars. A planet.", {}))], "planet")
+        >>> len(answer), answer.ids, answer.distances.tolist()
+        (1, ['a'], [3])
+        >>> print(answer)
+        planet
+           1    3  a  A planet.
     """
 
     hits: list[Hit]
     query: str | None = None
     code: Codes | None = None
     known_words: int | None = None
+    by: str = "codes"
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -113,7 +122,7 @@ class Answer:
 
     def __str__(self) -> str:
         lines = [_printable(self.query or "")]
-        if self.known_words == 0:
+        if self.known_words == 0 and self.by == "codes":
             lines.append("  (the model knows no word of this query: these hits mean nothing)")
         width = min(max((len(str(hit.id)) for hit in self.hits), default=0), 48)
         for rank, hit in enumerate(self.hits, start=1):
@@ -136,6 +145,8 @@ class Answer:
             shown["snippet"] = self._excerpt(hit)
         if not hit.known:
             shown["no_known_word"] = True
+        if hit.score is not None:
+            shown |= {"score": round(hit.score, 4), "words": round(hit.words or 0.0, 4)}
         return shown
 
     def _excerpt(self, hit: Hit) -> str:

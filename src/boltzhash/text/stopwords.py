@@ -95,10 +95,10 @@ _LISTS = {
 LANGUAGES = tuple(sorted(_LISTS))
 
 
-def stop_words_of(language: str) -> frozenset[str]:
-    """The function words of a language, cut into tokens as documents are.
+def function_words(language: str) -> list[str]:
+    """The function words of a language as they are written, single letters among them.
 
-    >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
+    >>> "a" in function_words("english"), "à" in function_words("french")
     (True, True)
     """
     if language not in _LISTS:
@@ -106,4 +106,13 @@ def stop_words_of(language: str) -> frozenset[str]:
             f"language must be one of {', '.join(LANGUAGES)}, or None (for any other: words "
             f"that occur in most documents are left out anyway), got {language!r}"
         )
-    return frozenset(tokenize(_LISTS[language]))
+    return _LISTS[language].split()
+
+
+def stop_words_of(language: str) -> frozenset[str]:
+    """The function words of a language, cut into tokens as documents are.
+
+    >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
+    (True, True)
+    """
+    return frozenset(tokenize(" ".join(function_words(language))))

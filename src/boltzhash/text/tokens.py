@@ -11,13 +11,13 @@ import numpy as np
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. Their runs become
 # overlapping pairs of characters, the usual stand-in for words without a dictionary.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 )
 # Marks that belong to the word they are in but that Python's \w leaves out: combining accents, Hebrew
 # and Arabic points, the vowel signs of the Indic scripts (their danda, a full stop, is not one).
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
     "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u09d7"
@@ -25,7 +25,7 @@ _MARKS = (
     "\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6"
     "\u0d00-\u0d03\u0d3b-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf"
 )
-_TOKENS = re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}]){{2,}})")
+_TOKENS = re.compile(f"([{UNSPACED}]+)|((?:(?![{UNSPACED}])[^\\W_]|[{MARKS}]){{2,}})")
 _ASCII_TOKENS = re.compile("[a-z0-9]{2,}")  # the same for ASCII, several times as fast
 
 
@@ -77,7 +77,7 @@ def character_classes() -> bytes:
     code_points = np.arange(sys.maxunicode + 1, dtype="<u4")
     characters = code_points.tobytes().decode("utf-32-le", "surrogatepass")
     classes = bytearray(len(characters))
-    for number, members in ((1, r"^\W_"), (1, _MARKS), (2, _UNSPACED)):
+    for number, members in ((1, r"^\W_"), (1, MARKS), (2, UNSPACED)):
         for run in re.finditer(f"[{members}]+", characters):
             classes[run.start() : run.end()] = bytes([number]) * (run.end() - run.start())
     return bytes(classes)

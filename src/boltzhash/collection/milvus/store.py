@@ -48,11 +48,12 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, is_scalar
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
+from boltzhash.text.words import Words
 
 _PAGE = 500  # documents fetched at a time
 _CODES_PAGE = 10_000
@@ -66,6 +67,7 @@ class MilvusStore:
     """
 
     format_version = FORMAT_VERSION
+    keeps_words = False
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self.shown = location.shown()
@@ -192,6 +194,11 @@ class MilvusStore:
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         return self._hits(self._searcher(code, conditions).within(radius))
+
+    def ranked(
+        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+    ) -> list[Hit]:
+        raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         return bool(self._searcher(code, [], terms=["known == true"]).any_within(radius))

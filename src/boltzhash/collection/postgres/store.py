@@ -53,11 +53,12 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
+from boltzhash.text.words import Words
 
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
@@ -69,6 +70,7 @@ class PostgresStore:
     """One connection. ``coder`` is given if the collection is to be created."""
 
     format_version = FORMAT_VERSION
+    keeps_words = False
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self._name = location.name
@@ -286,6 +288,11 @@ class PostgresStore:
             Hit(coded.document.id, distance, coded.document, coded.known, coded.code)
             for distance, coded in found
         ]
+
+    def ranked(
+        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+    ) -> list[Hit]:
+        raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         bits = bits_of(code.tobytes())

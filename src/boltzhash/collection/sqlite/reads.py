@@ -26,6 +26,14 @@ def all_documents(database: Database) -> Iterator[Document]:
         yield _document(database, row)
 
 
+def documents_after(database: Database, place: int) -> Iterator[tuple[int, Document]]:
+    """Those with later places, with their places, in the order of insertion."""
+    for row in database.connection.execute(
+        f"SELECT {_COLUMNS} FROM documents WHERE place > ? ORDER BY place", (place,)
+    ):
+        yield row[0], _document(database, row)
+
+
 def all_coded(database: Database, state: State) -> Iterator[Coded]:
     """In the order of insertion, with their codes."""
     for row in database.connection.execute(

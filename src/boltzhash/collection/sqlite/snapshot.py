@@ -24,7 +24,7 @@ from boltzhash.collection.sqlite.codes_file import (
 )
 from boltzhash.collection.sqlite.database import State
 from boltzhash.collection.sqlite.schema import is_whole_code
-from boltzhash.collection.store import Rows
+from boltzhash.collection.store import Places, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.search import scan
 from boltzhash.search.hits import Hits
@@ -90,6 +90,19 @@ class Snapshot:
         known = np.concatenate([self._mapped.known[counts], fresh.known])
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
+
+    def codes_at(self, places: Places) -> Codes:
+        """The codes of documents that are there, by their places."""
+        rows = np.searchsorted(self._mapped.places, places)
+        rows[rows == len(self._mapped.places)] = 0
+        if len(self._mapped.places):
+            codes = np.array(self._mapped.codes[rows])
+        else:
+            codes = np.empty((len(places), self._mapped.codes.shape[1]), dtype=np.uint8)
+        for number, place in enumerate(places.tolist()):
+            if place in self._fresh:
+                codes[number] = np.frombuffer(self._fresh[place][0], np.uint8)
+        return codes
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
         """The k nearest; ``allowed`` says for each place up to ``last_place`` whether it counts."""

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.locations import Location
@@ -16,6 +18,7 @@ from boltzhash.collection.sqlite import maintenance, rehashing
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.filters import FieldFilter, Mask, field_values, values_of
 from boltzhash.collection.sqlite.models import load_model, save_model
+from boltzhash.collection.sqlite.ranking import Phrases, rank
 from boltzhash.collection.sqlite.reads import (
     all_coded,
     all_documents,
@@ -26,6 +29,7 @@ from boltzhash.collection.sqlite.reads import (
 )
 from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
 from boltzhash.collection.sqlite.snapshot import Snapshot
+from boltzhash.collection.sqlite.words import WordSnapshot
 from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.collection.store import (
     Counts,
@@ -40,11 +44,12 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.storage.folders import atomic_folder
+from boltzhash.text.words import Words
 
 
 class SqliteStore:
@@ -54,6 +59,7 @@ class SqliteStore:
     """
 
     format_version = FORMAT_VERSION
+    keeps_words = True
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self.shown = location.shown()
@@ -63,6 +69,7 @@ class SqliteStore:
         self._database = Database(self._folder, wait)
         self._snapshot = Snapshot(self._folder)
         self._filter = FieldFilter()
+        self._words = WordSnapshot(self._folder)
         self._state: State  # of the transaction under way
         self.written_generation: int | None = None
 
@@ -117,6 +124,44 @@ class SqliteStore:
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         return self._hits(self._snapshot.within(code, radius, self._allowed(conditions)))
+
+    def ranked(
+        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+    ) -> list[Hit]:
+        self._words.follow(self._database, self._state, words, lambda: self._snapshot.rows().places)
+        assert query.text is not None  # what is ranked by words is a text
+        wanted = words.query(query.text)
+
+        def with_phrases(places: Places, phrases: Phrases) -> Places:
+            kept = [
+                all(words.has_phrase(document, phrase) for phrase in phrases)
+                for document in documents_at(self._database, places)
+            ]
+            return np.asarray(places[np.array(kept, dtype=np.bool_)])
+
+        best = rank(
+            self._words.index,
+            self._snapshot,
+            query,
+            wanted,
+            self._allowed(conditions),
+            with_phrases,
+            k,
+            by=by,
+        )
+        found = coded_at(self._database, self._state, best.places)
+        return [
+            Hit(
+                coded.document.id,
+                int(distance),
+                coded.document,
+                coded.known,
+                coded.code,
+                float(score),
+                float(part),
+            )
+            for coded, score, part, distance in zip(found, *best[1:], strict=True)
+        ]
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         return self._snapshot.has_known_within(code, radius)

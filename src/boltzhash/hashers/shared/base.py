@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.codes import Bits, Codes, bit_balance, check_n_bits, distinct, pack, unpack
+from boltzhash.codes import Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.shared.documents import (
     DocumentRows,
@@ -39,6 +39,7 @@ from boltzhash.hashers.shared.features import (
     check_rows,
     feature_blocks,
 )
+from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
@@ -64,7 +65,7 @@ class Encoded(NamedTuple):
 
 
 class Hasher(Estimator):
-    """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_bits``.
+    """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_margins``.
 
     The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
     ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
@@ -223,12 +224,23 @@ class Hasher(Estimator):
         block : list of str, or rows of shape (n_documents, n_columns)
             Texts, or what the model reads instead: tf-idf, or features if it was fitted with them.
         """
+        rows = self._checked_rows(block)
+        known_words = None if isinstance(rows, np.ndarray) else words_a_row(rows)
+        return Encoded(pack(self._margins(rows) > 0), known_words)
+
+    def margins(self, block: list[str] | DocumentRows) -> Floats:
+        """How sure the model is of each bit, with its sign: float64 (n_documents, n_bits).
+
+        A code has the bits whose margin is above 0. ``block`` is as in :meth:`encode_block`.
+        """
+        return self._margins(self._checked_rows(block))
+
+    def _checked_rows(self, block: list[str] | DocumentRows) -> DocumentRows:
         check_is_fitted(self)
         rows = self._as_rows(block)
-        reads_words = not isinstance(rows, np.ndarray)
-        if reads_words and self.feature_scaling_ is not None:
+        if self.feature_scaling_ is not None and not isinstance(rows, np.ndarray):
             raise self._needs_features(self.feature_scaling_)
-        return Encoded(pack(self._bits(rows)), words_a_row(rows) if reads_words else None)
+        return rows
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
         """How many different words of each document the model knows: int64 (n_documents,).
@@ -339,8 +351,8 @@ class Hasher(Estimator):
         """
 
     @abstractmethod
-    def _bits(self, rows: DocumentRows) -> Bits:
-        """The code of each row of a block: tf-idf or, in a model fitted with them, features."""
+    def _margins(self, rows: DocumentRows) -> Floats:
+        """By how much each bit is on (above 0) or off: (n_rows, n_bits), from tf-idf or features."""
 
     @abstractmethod
     def _arrays(self) -> Arrays:

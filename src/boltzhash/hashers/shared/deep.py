@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
-from boltzhash.codes import Bits
 from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted
@@ -186,9 +185,9 @@ class DeepHasher(TrainedHasher):
         decoder = (self.weights_["decoder.weight"], self.weights_["decoder.bias"])
         return words_of_bits(*decoder, words, n_words)
 
-    def _bits(self, rows: DocumentRows) -> Bits:
-        """Location > 0: the probability of the bit is above one half."""
-        return head(self._hidden(rows), self.weights_, "location") > 0
+    def _margins(self, rows: DocumentRows) -> Floats:
+        """The location μ: above 0 the probability of the bit is above one half."""
+        return head(self._hidden(rows), self.weights_, "location")
 
     def _hidden(self, rows: DocumentRows) -> Floats:
         return hidden_layers(self._network_input(rows), self.weights_)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from boltzhash.codes import Bits
 from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
@@ -24,9 +23,9 @@ from boltzhash.text.tfidf import unit_rows
 class LinearHasher(Hasher):
     """tf-idf rows of length 1 → one number per bit, linear in the row → bits.
 
-    A subclass learns ``directions_`` and ``offsets_`` in ``_learn`` and turns the products into bits in
-    ``_decide``. The product is sparse and taken row by row, so the code of a document does not
-    depend on the batch it came in.
+    A subclass learns ``directions_`` and ``offsets_`` in ``_learn`` and turns the products into margins
+    in ``_margins_of``. The product is sparse and taken row by row, so that the code of a document does
+    not depend on the batch it came in.
     """
 
     directions_: Floats
@@ -37,11 +36,11 @@ class LinearHasher(Hasher):
         """Directions (n_words, n_bits) and offsets (n_bits,) from rows of length 1."""
 
     @abstractmethod
-    def _decide(self, projected: Floats) -> Bits:
-        """The bits of rows @ directions_."""
+    def _margins_of(self, projected: Floats) -> Floats:
+        """The margins of rows @ directions_: above 0 a bit is on."""
 
-    def _bits(self, matrix: sparse.csr_matrix) -> Bits:
-        return self._decide(np.asarray(unit_rows(matrix) @ self.directions_))
+    def _margins(self, matrix: sparse.csr_matrix) -> Floats:
+        return self._margins_of(np.asarray(unit_rows(matrix) @ self.directions_))
 
     def _fit_matrix(
         self,

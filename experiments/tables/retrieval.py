@@ -1,0 +1,81 @@
+"""Questions with judged answers: every way of searching beside BM25."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from experiments.results.files import Result, read_all
+from experiments.runs.retrieval import COLLECTIONS, RIVAL
+from experiments.tables.cells import markdown, mean, seeds, short, signed, spread
+
+MEASURES = ("nDCG@10", "recall@100", "MRR@100", "MAP@100")
+
+
+def figures_table() -> str:
+    """All measures by collection and way: mean (lowest–highest) over seeds."""
+    results = read_all("retrieval")
+    rows = []
+    for name in COLLECTIONS:
+        for way in _ways(results):
+            values = [_means(results, name, way, measure) for measure in MEASURES]
+            if any(values):
+                rows.append([name, way, seeds(values), *map(spread, values)])
+    return markdown(["collection", "search by", "seeds", *MEASURES], rows)
+
+
+def ratios_table() -> str:
+    """nDCG@10 and recall@100 over those of BM25, by collection and in the mean of them."""
+    results = read_all("retrieval")
+    rows = []
+    for measure in MEASURES[:2]:
+        for way in filter(RIVAL.__ne__, _ways(results)):
+            ratios = [_ratio(results, name, way, measure) for name in COLLECTIONS]
+            known = [ratio for ratio in ratios if ratio is not None]
+            whole = mean(known) if len(known) == len(COLLECTIONS) else ""
+            rows.append([measure, way, *map(short, ratios), whole])
+    return markdown(["", "search by", *COLLECTIONS, "mean"], rows)
+
+
+def differences_table() -> str:
+    """nDCG@10 less that of BM25, and in how many seeds the interval over questions is beside 0."""
+    results = read_all("retrieval")
+    rows = []
+    for way in filter(RIVAL.__ne__, _ways(results)):
+        shown = []
+        for name in COLLECTIONS:
+            found = [
+                result["report"]["differences"][way][MEASURES[0]]
+                for result in _of(results, name)
+                if way in result["report"]["differences"]
+            ]
+            sure = sum(one["low"] > 0 or one["high"] < 0 for one in found)
+            less = [one["mean"] for one in found]
+            shown.append(f"{signed(statistics.fmean(less))}, {sure} of {len(less)}" if less else "")
+        rows.append([way, *shown])
+    return markdown(["search by", *COLLECTIONS], rows)
+
+
+def _ways(results: Iterable[Result]) -> list[str]:
+    """All that were measured, BM25 first."""
+    found = {way for result in results for way in result["report"]["ways"]}
+    return sorted(found, key=lambda way: (way != RIVAL, way))
+
+
+def _of(results: Iterable[Result], collection: str) -> list[Result]:
+    return [result for result in results if result["corpus"] == collection]
+
+
+def _means(results: Iterable[Result], collection: str, way: str, measure: str) -> list[float]:
+    """One for each seed; of BM25, which has none, they are all the same, and one is enough."""
+    found = [
+        result["report"]["ways"][way][measure]["mean"]
+        for result in _of(results, collection)
+        if way in result["report"]["ways"]
+    ]
+    return found[:1] if way == RIVAL else found
+
+
+def _ratio(results: list[Result], collection: str, way: str, measure: str) -> float | None:
+    ours, rival = (_means(results, collection, one, measure) for one in (way, RIVAL))
+    return statistics.fmean(ours) / statistics.fmean(rival) if ours and rival else None

@@ -1,0 +1,131 @@
+"""How good a collection's answers are, by judged documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from boltzhash.collection import Collection
+from boltzhash.corpus.judgements import read_judgements, read_questions
+from boltzhash.metrics import evaluate_answers, ways_of_searching
+from command_line import Made, misused, refused, succeed
+from small_corpus import make_records, write_jsonl
+
+QUESTIONS = {"sky": "star orbit moon", "kitchen": "bake bread dough", "sea": "ship captain storm"}
+
+
+class Judged(NamedTuple):
+    queries: Path
+    qrels: Path
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judged:
+    """A question for each topic, to which every document of the topic is an answer."""
+    questions = [{"_id": topic, "text": text} for topic, text in QUESTIONS.items()]
+    queries = write_jsonl(tmp_path / "queries.jsonl", questions)
+    lines = ["query-id\tcorpus-id\tscore"]
+    lines += [f"{list(QUESTIONS)[number % 3]}\t{number}\t1" for number in range(60)]
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("\n".join(lines))
+    return Judged(queries, qrels)
+
+
+def arguments(made: Made, judged: Judged) -> tuple[object, ...]:
+    return ("evaluate", made.collection, "--queries", judged.queries, "--qrels", judged.qrels)
+
+
+def test_figures_are_those_of_the_library(made: Made, judged: Judged) -> None:
+    shown = json.loads(succeed(*arguments(made, judged), "--json", "-k", 20))
+    with Collection.open(made.collection) as collection:
+        ways = ways_of_searching(collection)
+        report = evaluate_answers(
+            ways, read_questions(judged.queries), read_judgements(judged.qrels), k=20
+        )
+    assert shown == {
+        "collection": str(made.collection),
+        "documents": 60,
+        "k": 20,
+        **report.as_json(),
+    }
+    assert list(shown["ways"]) == list(ways)
+    assert list(shown["ways"]["codes"]) == ["nDCG@10", "recall@20", "MRR@20", "MAP@20"]
+    assert shown["ways"]["codes"]["MRR@20"]["mean"] == 1  # the topics are easy to tell apart
+
+
+def test_ids_that_are_integers_are_found(made: Made, judged: Judged) -> None:
+    """Every second id of the collection is one."""
+    shown = json.loads(succeed(*arguments(made, judged), "--json"))
+    assert shown["missing_documents"] == 0
+    assert shown["ways"]["codes"]["recall@100"]["mean"] == 1
+
+
+def test_the_table(made: Made, judged: Judged) -> None:
+    title, header, *rows, _ = succeed(*arguments(made, judged)).splitlines()
+    assert title == "3 questions, 95 % bootstrap intervals over them in brackets"
+    assert header.split() == ["nDCG@10", "recall@100", "MRR@100", "MAP@100"]
+    ways = ["codes", "codes, reranked by words", "words", "both"]
+    names = [*ways, *(f"{way} - codes" for way in ways[1:])]
+    assert [row.partition("  ")[0] for row in rows] == names
+
+
+def test_what_is_not_there_is_counted(made: Made, judged: Judged) -> None:
+    with judged.queries.open("a") as file:
+        file.write('{"_id": "nobody", "text": "judged this"}\n')
+    with judged.qrels.open("a") as file:
+        file.write("\nunheard\t1\t1\nsky\tgone\t1\nsky\tpoor\t0\n")
+    shown = json.loads(succeed(*arguments(made, judged), "--json"))
+    counts = ("questions", "left_out", "unknown_questions", "missing_documents")
+    assert [shown[name] for name in counts] == [3, 1, 1, 1]
+    assert shown["ways"]["codes"]["recall@100"]["mean"] == pytest.approx((20 / 21 + 1 + 1) / 3)
+    title = succeed(*arguments(made, judged)).splitlines()[0]
+    assert "left out: 1 without a relevant document" in title
+    assert "judged, but not among the questions: 1" in title
+    assert "relevant, but not there to be found: 1 documents" in title
+
+
+def test_judgements_of_another_corpus(made: Made, judged: Judged) -> None:
+    judged.qrels.write_text("sky\tdoc-1\t1\nsky\tdoc-2\t1\nsky\t3\t0\nunheard\t3\t1\n")
+    message = refused(*arguments(made, judged))
+    assert "no relevant document is in the collection" in message
+    assert "'doc-1'" in message
+    assert "60 documents (such as '0')" in message
+    assert "--id-field" in message
+    judged.qrels.write_text("moon\t1\t1\n")
+    assert "such as 'sky'" in refused(*arguments(made, judged))
+
+
+def test_wrong_files_are_named_before_anything_is_asked(made: Made, judged: Judged) -> None:
+    with judged.qrels.open("a") as file:
+        file.write("\nsky\t1\tvery\n")
+    assert "qrels.tsv, line 62: expected a grade" in refused(*arguments(made, judged))
+    judged.queries.write_text("[]")
+    assert "queries.jsonl, line 1: expected a JSON object" in refused(*arguments(made, judged))
+
+
+def test_wrong_arguments(made: Made, judged: Judged, tmp_path: Path) -> None:
+    assert "--qrels" in misused("evaluate", made.collection, "--queries", judged.queries)
+    assert "unrecognized arguments: more" in misused(*arguments(made, judged), "more")
+    assert "k must be a positive integer, got 0" in refused(*arguments(made, judged), "-k", 0)
+    nothing = made._replace(collection=tmp_path / "nothing")
+    assert "nothing" in refused(*arguments(nothing, judged))
+
+
+def test_a_corpus_of_beir(made: Made, judged: Judged, tmp_path: Path) -> None:
+    """Its documents have ``_id``, ``title`` and ``text``."""
+    documents = [
+        {"_id": str(record["id"]), "title": "", "text": record["text"], "metadata": {}}
+        for record in make_records(60)
+    ]
+    corpus = tmp_path / "beir.jsonl"
+    numbered = tmp_path / "numbered"  # by row, which could be taken for the ids
+    succeed("index", made.model, write_jsonl(corpus, documents[::-1]), "-o", numbered)
+    message = refused(*arguments(made._replace(collection=numbered), judged))
+    assert message.endswith("index the corpus with --id-field _id")
+    library = tmp_path / "library"
+    succeed("index", made.model, corpus, "--id-field", "_id", "-o", library)
+    shown = json.loads(succeed(*arguments(made._replace(collection=library), judged), "--json"))
+    assert shown["ways"]["codes"]["recall@100"]["mean"] == 1

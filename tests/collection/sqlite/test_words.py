@@ -1,0 +1,239 @@
+"""Searching a collection by its words, and by both: against plain Python, whatever happens to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boltzhash import ITQ, LSH
+from boltzhash.collection import Collection
+from boltzhash.collection.sqlite import words as word_snapshot
+from boltzhash.collection.sqlite.words import WORDS_FILE
+from boltzhash.corpus import Document
+from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
+from boltzhash.text.words import Words
+
+from ...search.test_inverted import bm25
+
+VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
+
+
+def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(start)
+    return [
+        {
+            "id": f"doc-{i}",
+            "text": " ".join(rng.choice(VOCABULARY, rng.integers(2, 9))),
+            "metadata": {"even": i % 2 == 0},
+        }
+        for i in range(start, start + n)
+    ]
+
+
+@pytest.fixture
+def hasher() -> ITQ:
+    return ITQ(16, max_df=1.0).fit([document["text"] for document in documents(200)])
+
+
+@pytest.fixture
+def collection(tmp_path: Path, hasher: ITQ) -> Any:
+    with Collection.create(tmp_path / "library", hasher) as made:
+        yield made
+
+
+def expected_words(collection: Collection, query: str) -> dict[Any, float]:
+    """BM25 of all documents, by id."""
+    words, every = Words(), list(collection)
+    counted = {i: words.counts(document) for i, document in enumerate(every)}
+    lengths = [words.length(counts) for counts in counted.values()]
+    mean, scores = max(np.mean(lengths), 1e-9), dict.fromkeys(range(len(every)), 0.0)
+    asked = words.query(query)
+    for word, times in asked.words.items():
+        having = [i for i, counts in counted.items() if word in counts]
+        weight = times * (BESIDE_WEIGHT if word in asked.beside else 1.0)
+        idf = np.log1p((len(every) - len(having) + 0.5) / (len(having) + 0.5))
+        for i in having:
+            tf, norm = counted[i][word], 1.5 * (0.25 + 0.75 * lengths[i] / mean)
+            scores[i] += weight * idf * tf / (tf + norm)
+    return {every[i].id: score for i, score in scores.items()}
+
+
+def check_answer(collection: Collection, query: str) -> None:
+    """Every hit has the BM25 of plain counting, and hits are in the order of that."""
+    expected = expected_words(collection, query)
+    answer = collection.search(query, 1000, by="words")
+    assert {hit.id: hit.words for hit in answer} == pytest.approx(
+        {id_: score for id_, score in expected.items() if score}, rel=1e-4
+    )
+    scores = [hit.score for hit in answer]
+    assert scores == sorted(scores, reverse=True)
+    assert answer.by == "words"
+
+
+QUERIES = ["star", "bread and butter", "moon orbit comet star", "doc-7", "unheard"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_words_are_scored_as_plain_counting_does(collection: Collection, query: str) -> None:
+    collection.add(documents(120))
+    check_answer(collection, query)
+
+
+def test_both_is_the_documented_sum(collection: Collection, hasher: ITQ) -> None:
+    collection.add(documents(120))
+    margins = hasher.margins(["moon orbit bread"])[0]
+    answer = collection.search("moon orbit bread", 120, by="both")
+    by_words = {hit.id: hit.score for hit in collection.search("moon orbit bread", 120, by="words")}
+    codes = np.array([np.frombuffer(hit.code, np.uint8) for hit in answer])
+    parts = CODES_WEIGHT * agreement(margins, codes)
+    expected = [by_words.get(hit.id, 0.0) + part for hit, part in zip(answer, parts, strict=True)]
+    assert [hit.score for hit in answer] == pytest.approx(expected)
+    assert [hit.score for hit in answer] == sorted((hit.score for hit in answer), reverse=True)
+    assert len(answer) == 120  # documents without a word of the query are found by their codes
+    nearest = {hit.id: hit.distance for hit in collection.search("moon orbit bread", 120)}
+    assert {hit.id: hit.distance for hit in answer} == nearest
+
+
+def test_fewer_hits_are_the_beginning_of_more(collection: Collection) -> None:
+    collection.add(documents(300))
+    for by in ("words", "both"):
+        more = collection.search("moon orbit", 100, by=by).ids
+        assert collection.search("moon orbit", 7, by=by).ids == more[:7]
+
+
+def test_an_exact_id_comes_first(collection: Collection) -> None:
+    collection.add(documents(200))
+    collection.add([{"id": "Moon", "text": "oven"}, {"id": "moon", "text": "oven"}])
+    for id_ in ("doc-7", "doc-77", "doc-177", "Moon", "moon"):
+        assert collection.search(id_, 1, by="both").ids == [id_]
+
+
+def test_a_word_that_the_model_does_not_know_is_found(collection: Collection) -> None:
+    collection.add(documents(100))
+    collection.add([{"id": "new", "text": "lsblk lists block devices"}])
+    for by in ("words", "both"):
+        answer = collection.search("lsblk", 5, by=by)
+        assert answer.ids == ["new"]
+        assert "mean nothing" not in str(answer)
+
+
+def test_filters_hold(collection: Collection) -> None:
+    collection.add(documents(200))
+    for by in ("words", "both"):
+        answer = collection.search("moon orbit", 300, by=by, where={"even": True})
+        assert len(answer) > 20
+        assert {d.metadata["even"] for d in answer.documents if d.metadata} == {True}
+        everything = collection.search("moon orbit", 300, by=by)
+        even = [hit.id for hit in everything if int(str(hit.id)[4:]) % 2 == 0]
+        assert answer.ids == even
+
+
+def test_phrases_must_occur_and_excluded_words_must_not(collection: Collection) -> None:
+    collection.add(
+        {"id": i, "text": text}
+        for i, text in enumerate(
+            ["bread and butter", "butter and bread", "butter", "bread", "moon bread and butter"]
+        )
+    )
+    for by in ("words", "both"):
+        ask = lambda query, by=by: set(collection.search(query, by=by).ids)  # noqa: E731
+        assert ask('"bread and butter"') == {0, 4}
+        assert ask('"bread and butter" -moon') == {0}
+        assert ask('butter -"bread and butter"') <= {1, 2, 3}
+        assert {1, 2} <= ask('butter -"bread and butter"')
+
+
+@pytest.mark.parametrize(
+    "query", ["-", '""', "- -", "-moon", "   ", "\0", "🙂", '"', "a" * 100_000]
+)
+def test_odd_queries_find_little_and_break_nothing(collection: Collection, query: str) -> None:
+    collection.add(documents(30))
+    assert collection.search(query, by="words").ids == []
+    assert len(collection.search(query, 5, by="both")) <= 5
+    assert len(collection.search(" ".join(VOCABULARY * 800), 5, by="both")) == 5
+
+
+def test_the_index_follows_every_change(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written here and elsewhere, with a file that is written all the time and without."""
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    monkeypatch.setattr(word_snapshot, "_MOST_SEGMENTS", 3)
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as one, Collection.open(path) as other:
+        for step in range(25):
+            writer = (one, other)[step % 2]
+            writer.upsert(documents(int(rng.integers(1, 12)), start=int(rng.integers(0, 60))))
+            writer.delete([f"doc-{i}" for i in rng.integers(0, 60, 3)])
+            for reader in (one, other):
+                check_answer(reader, QUERIES[step % 4])
+        assert (path / WORDS_FILE).exists()
+        with Collection.open(path) as third:
+            check_answer(third, "moon orbit comet star")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "of another collection"])
+def test_a_damaged_file_is_made_again(
+    tmp_path: Path, hasher: ITQ, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    paths = [tmp_path / "one", tmp_path / "other"]
+    for path, start in zip(paths, (0, 500), strict=True):
+        with Collection.create(path, hasher) as made:
+            made.add(documents(50, start=start))
+            made.search("moon", by="words")
+    file = paths[0] / WORDS_FILE
+    whole = file.read_bytes()
+    changed = {
+        "cut": whole[:-7],
+        "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
+        "empty": b"",
+        "of another collection": (paths[1] / WORDS_FILE).read_bytes(),
+    }
+    file.write_bytes(changed[damage])
+    with Collection.open(paths[0]) as collection:
+        check_answer(collection, "moon orbit")
+
+
+def test_a_file_of_another_language_is_made_again(tmp_path: Path) -> None:
+    texts = ["die Häuser am Meer", "ein Haus im Wald", "der Wald und das Meer"]
+    german = LSH(16, language="german", max_df=1.0).fit(texts)
+    with Collection.create(tmp_path / "library", german) as collection:
+        collection.add({"id": i, "text": text} for i, text in enumerate(texts))
+        assert set(collection.search("Häusern", by="words").ids) == {0, 1}
+        collection.rehash(LSH(16, language=None, max_df=1.0).fit(texts))
+        assert collection.search("Häusern", by="words").ids == []
+
+
+def test_a_read_only_folder_is_searched(tmp_path: Path, hasher: ITQ) -> None:
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as made:
+        made.add(documents(50))
+    for file in path.iterdir():
+        file.chmod(0o555 if file.is_dir() else 0o444)
+    path.chmod(0o555)
+    try:
+        with Collection.open(path) as collection:
+            check_answer(collection, "moon orbit")
+    finally:
+        path.chmod(0o755)
+
+
+def test_what_cannot_be_asked_is_named(collection: Collection, hasher: ITQ) -> None:
+    with pytest.raises(ValueError, match="by must be one of 'codes', 'words', 'both', got 'all'"):
+        collection.search("star", by="all")
+    with pytest.raises(ValueError, match="compares words: search for a text, not for a code"):
+        collection.search(hasher.transform(["star"])[0], by="both")
+    with pytest.raises(ValueError, match="needs neither rerank nor approximate"):
+        collection.search("star", by="words", rerank=True)
+
+
+def test_the_reference_agrees_with_the_book() -> None:
+    """The plain counting above and the plain formula of the index's tests are one."""
+    texts = {1: ["star", "moon"], 2: ["star"], 3: ["oven", "oven"]}
+    assert bm25(texts, {"star": 1.0})[3] == 0.0
+    assert Words().counts(Document(1, "star moon"))["star"] == 1

@@ -1,0 +1,113 @@
+"""The inverted index against plain counting, and against bm25s."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from boltzhash.search.inverted import WordIndex, digest_of, merged, segment_of
+from boltzhash.search.relevance import K1, B
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def random_documents(n: int, seed: int = 0) -> dict[int, list[str]]:
+    """Words of documents by place; places have gaps."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, 41)
+    places = np.sort(rng.choice(np.arange(1, 3 * n), n, replace=False))
+    return {
+        int(place): rng.choice(WORDS, rng.integers(1, 30), p=weights / weights.sum()).tolist()
+        for place in places
+    }
+
+
+def index_of(documents: dict[int, list[str]], n_segments: int = 1) -> WordIndex:
+    places = list(documents)
+    parts = np.array_split(places, n_segments)
+    segments = [
+        segment_of({p: Counter(documents[p]) for p in part}, [len(documents[p]) for p in part])
+        for part in (part.tolist() for part in parts)
+    ]
+    return WordIndex(segments, np.array(places, dtype=np.int64))
+
+
+def bm25(documents: dict[int, list[str]], query: dict[str, float]) -> dict[int, float]:
+    """As it is written in books."""
+    mean = sum(map(len, documents.values())) / len(documents)
+    scores = dict.fromkeys(documents, 0.0)
+    for word, times in query.items():
+        having = [place for place, words in documents.items() if word in words]
+        idf = math.log(1 + (len(documents) - len(having) + 0.5) / (len(having) + 0.5))
+        for place in having:
+            tf = documents[place].count(word)
+            norm = K1 * (1 - B + B * len(documents[place]) / mean)
+            scores[place] += times * idf * tf / (tf + norm)
+    return scores
+
+
+@pytest.mark.parametrize("n_segments", [1, 4])
+def test_scores_are_bm25(n_segments: int) -> None:
+    documents = random_documents(200)
+    found = index_of(documents, n_segments).score({"w3": 1, "w17": 2, "w30": 0.5, "unheard": 1})
+    expected = bm25(documents, {"w3": 1, "w17": 2, "w30": 0.5})
+    assert {p: found.scores[p] for p in documents} == pytest.approx(expected, rel=1e-5)
+    assert found.found.tolist() == [place for place, score in expected.items() if score]
+
+
+def test_scores_are_those_of_bm25s() -> None:
+    bm25s = pytest.importorskip("bm25s")
+    documents = random_documents(300, seed=1)
+    rival = bm25s.BM25(k1=K1, b=B, method="lucene")
+    rival.index(list(documents.values()), show_progress=False)
+    for words in (["w1"], ["w2", "w20"], ["w5", "w9", "w33"]):
+        scores = index_of(documents).score(dict.fromkeys(words, 1)).scores
+        ours = np.array([scores[place] for place in documents])
+        np.testing.assert_allclose(ours, rival.get_scores(words), rtol=1e-5)
+
+
+def test_the_deviation_is_near_that_of_all_scores() -> None:
+    documents = random_documents(2000, seed=2)
+    found = index_of(documents).score({"w20": 1, "w30": 1})
+    spread = np.array([found.scores[place] for place in documents]).std()
+    assert 0.4 < spread / found.deviation < 1.1  # what a word gives is below its idf
+
+
+def test_overwritten_and_deleted_documents_count_as_they_are_now() -> None:
+    old, new = random_documents(60, seed=3), random_documents(60, seed=4)
+    places = list(old)
+    now = {place: old[place] for place in places[:40]}
+    changed = dict(zip(places[10:25], list(new.values())[:15], strict=True))
+    now |= changed
+    segments = [
+        segment_of({p: Counter(w) for p, w in part.items()}, [len(w) for w in part.values()])
+        for part in (old, changed)
+    ]
+    there = np.array(list(now), dtype=np.int64)
+    index = WordIndex(segments, there)
+    query = {"w1": 1.0, "w7": 1.0, "w25": 1.0}
+    for one in (index, WordIndex([merged(segments, index.latest)], there)):
+        found = one.score(query)
+        assert {p: found.scores[p] for p in now} == pytest.approx(bm25(now, query), rel=1e-5)
+        assert set(found.found.tolist()) <= set(now)
+
+
+def test_a_word_that_occurs_very_often_counts_as_255_times() -> None:
+    index = index_of({1: ["w1"] * 1000, 2: ["w2"]})
+    places, counts = index.postings("w1")
+    assert (places.tolist(), counts.tolist()) == ([1], [255])
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    index = WordIndex([], np.empty(0, dtype=np.int64))
+    found = index.score({"w1": 1})
+    assert (found.found.tolist(), found.deviation) == ([], 0.0)
+    assert index.postings("w1")[0].tolist() == []
+
+
+def test_words_have_digests_of_their_own() -> None:
+    digests = {digest_of(word) for word in (*WORDS, "=w1", "W1", "")}
+    assert len(digests) == len(WORDS) + 3
