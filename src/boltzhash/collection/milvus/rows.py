@@ -60,7 +60,13 @@ def document_of(row: dict[str, Any]) -> Document:
 
 
 def coded_of(row: dict[str, Any]) -> Coded:
-    return Coded(document_of(row), bytes(row["code"][0]), bool(row["known"]))
+    return Coded(document_of(row), code_of(row), bool(row["known"]))
+
+
+def code_of(row: dict[str, Any]) -> bytes:
+    """A query gives a vector in a list, a search gives it bare."""
+    code = row["code"]
+    return bytes(code if isinstance(code, bytes) else code[0])
 
 
 def key_of(id_: Id) -> int:

@@ -23,6 +23,7 @@ from boltzhash.collection.milvus.rehash import Rehash
 from boltzhash.collection.milvus.rows import (
     CODED,
     DOCUMENT,
+    code_of,
     coded_of,
     document_of,
     key_of,
@@ -271,7 +272,7 @@ class MilvusStore:
 
     def rows(self) -> Rows:
         found = [
-            (int(row["place"]), bytes(row["code"][0]), bool(row["known"]))
+            (int(row["place"]), code_of(row), bool(row["known"]))
             for rows in self._pages(_CODES_PAGE, ["place", "code", "known"])
             for row in rows
         ]
