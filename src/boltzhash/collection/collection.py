@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from boltzhash.arguments import check_integer, check_number
-from boltzhash.collection.engines import create_store, open_store
+from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_jsonl
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.locations import parse_location
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.store import BATCH, FieldValue, OnBatch, Places, Rows, Standing, Store, T
