@@ -26,7 +26,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer
-from boltzhash.search.order import CANDIDATES, by_words
+from boltzhash.search.order import CANDIDATES, DEFAULT_ORDER, check_order, reordered
 from boltzhash.threads import in_threads
 
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
@@ -241,6 +241,7 @@ class Collection:
         *,
         where: Where | None = None,
         rerank: bool | int = False,
+        order: str = DEFAULT_ORDER,
         approximate: bool = False,
     ) -> Answer:
         """The k documents whose codes are nearest to a text or a packed code, nearest first.
@@ -255,17 +256,19 @@ class Collection:
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
         rerank : bool or int
-            Reorder the 500 nearest (or as many as given) by their words before the cut.
+            Reorder the 500 nearest (or as many as given) before the cut.
+        order : str
+            What to reorder them by: ``"words"``, the tf-idf cosine, or another one of
+            :data:`boltzhash.search.order.ORDERS`.
         approximate : bool
             Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
         """
         request = _checked_search(k, where, rerank)
+        check_order(order)
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query)
-            if request.n_candidates and coded.words is None:
-                raise ValueError("rerank compares words: search for a text, not for a code")
             if approximate and not is_measured(standing.approximate):
                 raise ValueError(
                     f"{self.location} has no approximate index: call build_approximate"
@@ -274,7 +277,7 @@ class Collection:
                 coded.code, request.n_nearest, request.conditions, approximate=approximate
             )
             if request.n_candidates:
-                hits = by_words(coded.words, hits, hasher.tfidf, request.n_candidates)
+                hits = reordered(order, coded, hits, hasher, request.n_candidates)
             return Answer(hits[:k], coded.text, coded.code, coded.known_words)
 
         return self._read(answer)
@@ -545,7 +548,7 @@ class _SearchRequest(NamedTuple):
     """What is asked of a search besides the query."""
 
     k: int
-    n_candidates: int  # how many of the nearest are put in the order of their words
+    n_candidates: int  # how many of the nearest are put in another order
     conditions: list[Condition]
 
     @property
