@@ -14,7 +14,7 @@ import pytest
 from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
-from boltzhash.collection.locations import parse_location
+from boltzhash.collection.engines import parse_location
 from boltzhash.collection.milvus.state import StateTable
 from boltzhash.collection.models import Coder
 from boltzhash.collection.recall import held_out_queries

@@ -1,12 +1,18 @@
-"""Reranking: the order of cosines, worked by hand."""
+"""Reranking: the order of cosines, worked by hand, and orders by their names."""
 
+import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from boltzhash.search import rerank
+from boltzhash import LSH, Collection
+from boltzhash.cli.parser import main
+from boltzhash.search import Hit, rerank
+from boltzhash.search.order import ORDERS
 from boltzhash.text.tfidf import TfIdf
 
 
@@ -66,3 +72,48 @@ def test_words_settle_the_order_of_texts() -> None:
     # the other two the shorter, whose one known word weighs more.
     order = rerank(tfidf.transform(["a red train"]), candidates)
     assert [texts[place] for place in order[:3]] == ["red train", "blue train", "red apple pie"]
+
+
+def backwards(query: object, nearest: Sequence[Hit], hasher: object) -> list[Hit]:
+    return list(nearest[::-1])
+
+
+def test_a_further_order_is_a_line_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["red apple", "green apple", "blue train", "old bus"]
+    with Collection.create(tmp_path / "c", LSH(64, max_df=1.0).fit(texts)) as collection:
+        collection.add({"id": i, "text": text} for i, text in enumerate(texts))
+        nearest = collection.search("red apple").ids
+        monkeypatch.setitem(ORDERS, "backwards", backwards)
+        assert collection.search("red apple", rerank=True, order="backwards").ids == nearest[::-1]
+        two = collection.search("red apple", rerank=2, order="backwards")
+        assert two.ids == [*nearest[1::-1], *nearest[2:]]  # the candidates alone
+        assert collection.search("red apple", order="backwards").ids == nearest
+    command = ["search", str(tmp_path / "c"), "red apple", "--rerank", "--order", "backwards"]
+    assert main([*command, "--json"]) == 0
+    hits = json.loads(capsys.readouterr().out)["hits"]
+    assert [hit["id"] for hit in hits] == nearest[::-1]
+
+
+def test_an_order_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with (
+        Collection.create(tmp_path / "c", LSH(64).fit(["red", "blue"])) as collection,
+        pytest.raises(ValueError, match="order must be one of words, confidence, got 'mood'"),
+    ):
+        collection.search("red", order="mood")
+
+
+def test_confidence_counts_bits_by_how_sure_the_model_is(tmp_path: Path) -> None:
+    words = "star planet moon orbit comet bread butter oven".split()
+    texts = [f"{one} {other}" for one in words for other in words]
+    hasher = LSH(16, max_df=1.0).fit(texts)
+    with Collection.create(tmp_path / "library", hasher) as collection:
+        collection.add({"id": i, "text": text} for i, text in enumerate(texts))
+        found = collection.search("star moon oven", 64, rerank=True, order="confidence")
+        margins = hasher.margins(["star moon oven"])[0]
+        bits = np.unpackbits(hasher.transform(texts), axis=1)
+        score = (np.where(bits, 1.0, -1.0) * margins).sum(axis=1).round(9)
+        assert [score[int(id_)] for id_ in found.ids] == sorted(score.tolist(), reverse=True)
+        with pytest.raises(ValueError, match="order 'confidence' needs a text"):
+            collection.search(hasher.transform(["star"])[0], rerank=True, order="confidence")

@@ -68,6 +68,16 @@ def test_search_reranked_is_the_collections(served: Any, served_folder: Path) ->
     assert pairs(answer) == [(match.id, match.distance) for match in matches]
 
 
+def test_an_order_that_is_not_known_is_refused(served: Any) -> None:
+    by_words = served.post("/v1/search", text="planet moon", rerank=True, order="words")
+    assert by_words.json() == served.post("/v1/search", text="planet moon", rerank=True).json()
+    refused = served.post("/v1/search", text="planet moon", rerank=True, order="mood")
+    assert refused.status_code == 422
+    assert (
+        "order must be one of words, confidence, got 'mood'" in refused.json()["error"]["message"]
+    )
+
+
 @pytest.mark.parametrize("rerank", [False, True])
 @pytest.mark.parametrize("id_", ["sky-3", "kitchen-40", 7])
 def test_more_like_a_document_leaves_it_out(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def is_collection(location: str) -> bool:
     """Whether there is a collection, or, given a URL, is meant to be one."""
-    from boltzhash.collection.locations import FOLDER, parse_location
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
     from boltzhash.collection.sqlite.database import is_database_in
 
     if not location:
@@ -44,12 +45,11 @@ def opened_or_created(location: str, hasher: Hasher) -> Collection:
 
 def warn_about_password(location: str) -> None:
     """Arguments can be seen by everyone on the machine, and stay in the shell's history."""
-    from boltzhash.collection.locations import parse_location
+    from boltzhash.collection.engines import parse_location
 
     parsed = parse_location(location)
     if parsed.has_password():
-        kept = "PGPASSWORD or ~/.pgpass" if parsed.kind == "postgresql" else "MILVUS_TOKEN"
         say(
             f"the password for {parsed.shown()} can be seen in the list of processes and in the shell's "
-            f"history: put it into {kept} instead"
+            f"history: put it into {' or '.join(parsed.password_in)} instead"
         )

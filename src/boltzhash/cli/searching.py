@@ -19,7 +19,7 @@ from boltzhash.cli.arguments import (
 )
 from boltzhash.cli.opening import is_collection, opened
 from boltzhash.cli.reporting import OK, say
-from boltzhash.search.order import CANDIDATES
+from boltzhash.search.order import CANDIDATES, DEFAULT_ORDER, ORDERS
 
 if TYPE_CHECKING:
     from boltzhash.search.hits import Answer
@@ -51,7 +51,14 @@ def add_parsers(subparsers: Any) -> None:
     parser.add_argument(
         "--rerank",
         action="store_true",
-        help="reorder the nearest documents by tf-idf cosine; a folder of codes needs --corpus for it",
+        help="reorder the nearest documents by their words (tf-idf cosine), or by another --order; a "
+        "folder of codes needs --corpus for it",
+    )
+    parser.add_argument(
+        "--order",
+        choices=ORDERS,
+        default=DEFAULT_ORDER,
+        help=f"what to rerank by: {', '.join(ORDERS)} ({DEFAULT_ORDER})",
     )
     parser.add_argument(
         "--candidates",
@@ -114,7 +121,12 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
     with opened(options.collection, options.hasher) as collection:
         for query in queries:
             yield collection.search(
-                query, options.k, by=options.by, where=options.where, rerank=rerank
+                query,
+                options.k,
+                by=options.by,
+                where=options.where,
+                rerank=rerank,
+                order=options.order,
             )
 
 
@@ -143,6 +155,7 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
         options.k,
         features=read_vectors(options),
         rerank_from=options.candidates if options.rerank else None,
+        order=options.order,
         corpus=None if options.corpus is None else corpus,
     )
 

@@ -50,7 +50,8 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def serve(options: argparse.Namespace) -> int:
-    from boltzhash.collection.locations import FOLDER, parse_location
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
     from boltzhash.server.settings import KEY_VARIABLE, Settings, is_loopback

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from boltzhash.arguments import check_choice, check_integer, check_number
-from boltzhash.collection.engines import create_store, open_store
+from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_jsonl
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.locations import parse_location
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.store import (
@@ -38,7 +37,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer
-from boltzhash.search.order import CANDIDATES, by_words
+from boltzhash.search.order import CANDIDATES, DEFAULT_ORDER, check_order, reordered
 from boltzhash.text.words import Words
 from boltzhash.threads import in_threads
 
@@ -266,6 +265,7 @@ class Collection:
         by: str = "codes",
         where: Where | None = None,
         rerank: bool | int = False,
+        order: str = DEFAULT_ORDER,
         approximate: bool = False,
     ) -> Answer:
         """The k documents nearest to a text or a packed code; or the best by words, or by both.
@@ -285,12 +285,16 @@ class Collection:
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
         rerank : bool or int
-            By codes: reorder the 500 nearest (or as many as given) by their words.
+            By codes: reorder the 500 nearest (or as many as given) before the cut.
+        order : str
+            What to reorder them by: ``"words"``, the tf-idf cosine, ``"confidence"``, bits weighted by
+            how sure the model is of them, or another one of :data:`boltzhash.search.order.ORDERS`.
         approximate : bool
             Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
         """
         request = _checked_search(k, where, rerank)
         self._check_by(by, query, by_codes=bool(rerank) or approximate)
+        check_order(order)
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
@@ -299,8 +303,6 @@ class Collection:
                 words = _words_of(hasher.language)
                 found = self._store.ranked(coded, words, k, request.conditions, by=by)
                 return Answer(found, coded.text, coded.code, coded.known_words, by)
-            if request.n_candidates and coded.words is None:
-                raise ValueError("rerank compares words: search for a text, not for a code")
             if approximate and not is_measured(standing.approximate):
                 raise ValueError(
                     f"{self.location} has no approximate index: call build_approximate"
@@ -309,7 +311,7 @@ class Collection:
                 coded.code, request.n_nearest, request.conditions, approximate=approximate
             )
             if request.n_candidates:
-                hits = by_words(coded.words, hits, hasher.tfidf, request.n_candidates)
+                hits = reordered(order, coded, hits, hasher, request.n_candidates)
             return Answer(hits[:k], coded.text, coded.code, coded.known_words)
 
         return self._read(answer)
@@ -588,7 +590,7 @@ class _SearchRequest(NamedTuple):
     """What is asked of a search besides the query."""
 
     k: int
-    n_candidates: int  # how many of the nearest are put in the order of their words
+    n_candidates: int  # how many of the nearest are put in another order
     conditions: list[Condition]
 
     @property

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 FOLDER = "folder"
-ENGINES = ("postgresql", "milvus")
-DEFAULT_NAME = "documents"
-
-_SAME = {"postgres": "postgresql"}
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SECRET_PARAMETERS = ("password", "token", "sslpassword", "passfile")
-_SECRET_VARIABLES = ("PGPASSWORD", "MILVUS_TOKEN")
 
 
 class Location(NamedTuple):
     """A path or the URL of an engine, and the name of the collection there."""
 
-    kind: str  # FOLDER, or one of ENGINES
+    kind: str  # FOLDER, or the engine
     url: str
     name: str = ""
+    password_in: tuple[str, ...] = ()  # variables and files that may hold the password instead
 
     def __repr__(self) -> str:
         return f"Location({self.shown()!r})"
@@ -31,6 +25,7 @@ class Location(NamedTuple):
     def shown(self) -> str:
         """As it was given, without user, password and parameters: for messages and logs.
 
+        >>> from boltzhash.collection.engines import parse_location
         >>> parse_location("postgresql://ann:secret@db.example/shop?sslmode=require#books").shown()
         'postgresql://db.example/shop#books'
         >>> parse_location("my/library").shown()
@@ -46,7 +41,7 @@ class Location(NamedTuple):
     def has_password(self) -> bool:
         """Whether the URL alone gives access, so others should not see it.
 
-        >>> parse_location("milvus://root:secret@host").has_password()
+        >>> Location("milvus", "milvus://root:secret@host").has_password()
         True
         """
         if self.kind == FOLDER:
@@ -59,7 +54,7 @@ class Location(NamedTuple):
     def without_secrets(self, message: str) -> str:
         """A message from the engine without anything in the URL that gives access.
 
-        >>> parse_location("milvus://root:s%2Fcret@host").without_secrets("wrong: s/cret")
+        >>> Location("milvus", "milvus://root:s%2Fcret@host").without_secrets("wrong: s/cret")
         'wrong: ***'
         """
         for secret in self._secrets():
@@ -75,49 +70,6 @@ class Location(NamedTuple):
             credentials = place.rpartition("@")[0]
             found |= {credentials, credentials.partition(":")[2]}
         found |= {v for name, v in parse_qsl(rest.partition("?")[2]) if name in _SECRET_PARAMETERS}
-        found |= {os.environ.get(name, "") for name in _SECRET_VARIABLES}
+        found |= {os.environ.get(name, "") for name in self.password_in}
         found |= {unquote(secret) for secret in found}
         return sorted(filter(None, found), key=len, reverse=True)
-
-
-def parse_location(location: str | Path) -> Location:
-    """A folder, or ``postgresql://host/database#name``, ``milvus://host:19530/database#name``.
-
-    What follows ``#`` names the collection on the engine; the default is "documents".
-
-    >>> parse_location("postgresql://localhost/shop#books")
-    Location('postgresql://localhost/shop#books')
-    >>> parse_location("mysql://host/db")
-    Traceback (most recent call last):
-    ...
-    ValueError: a collection is a folder, postgresql://… or milvus://…, got 'mysql://…'
-    """
-    if isinstance(location, Path):
-        return Location(FOLDER, str(location))
-    if not isinstance(location, str):
-        raise TypeError(
-            f"a collection is a folder, a string or a path, got {type(location).__name__}"
-        )
-    if not location:
-        raise ValueError("a collection is a folder, postgresql://… or milvus://…, got ''")
-    scheme, separator, _ = location.partition("://")
-    if not separator:
-        return Location(FOLDER, location)
-    kind = _SAME.get(scheme, scheme)
-    if kind not in ENGINES:
-        shown = f"{scheme}://…"
-        raise ValueError(f"a collection is a folder, postgresql://… or milvus://…, got {shown!r}")
-    url, _, name = location.partition("#")
-    try:
-        _ = urlsplit(url).port
-    except ValueError:  # its own message would repeat what may be half a password
-        raise ValueError(
-            f"the part after {kind}:// must be [user[:password]@]host[:port][/…], with other "
-            "characters percent-encoded"
-        ) from None
-    if name and not _NAME.fullmatch(name):  # not shown: it, too, may be half a password
-        raise ValueError(
-            f"{kind}://…#NAME: the name of a collection is 1 to 40 of a-z, 0-9 and _, a letter first; a "
-            "# before it must be percent-encoded"
-        )
-    return Location(kind, url, name or DEFAULT_NAME)

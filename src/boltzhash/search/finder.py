@@ -13,7 +13,7 @@ from boltzhash.encoding.coding import CodedQuery, coded_query
 from boltzhash.hashers import Hasher
 from boltzhash.search.exact import ExactIndex
 from boltzhash.search.hits import Answer, Hit
-from boltzhash.search.order import by_words
+from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
 
 
 class Finder:
@@ -48,6 +48,7 @@ class Finder:
         *,
         features: Any = None,
         rerank_from: int | None = None,
+        order: str = DEFAULT_ORDER,
         corpus: Callable[[], Iterable[Document]] | None = None,
     ) -> list[Answer]:
         """The k best documents of each query.
@@ -56,12 +57,14 @@ class Finder:
         their texts are then only shown, and compared when reranking.
         ``corpus`` gives the encoded documents in their order; it is read once for all queries, and
         only the texts of candidates are kept. With ``rerank_from`` that many nearest codes are
-        reordered by tf-idf cosine before the cut at k.
+        reordered before the cut at k: by tf-idf cosine, or by another ``order`` of
+        :data:`boltzhash.search.order.ORDERS`.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
         if rerank_from is not None and rerank_from < 1:
             raise ValueError(f"rerank_from must be at least 1, got {rerank_from}")
+        check_order(order)
         if rerank_from is not None and corpus is None:
             raise ValueError("rerank_from compares texts: give the encoded corpus")
         if not queries:
@@ -75,10 +78,9 @@ class Finder:
             found = zip(rows[number].tolist(), distances[number].tolist(), strict=True)
             hits = [self._hit(row, distance, documents.get(row)) for row, distance in found]
             if rerank_from is not None:
-                words = query.words
-                if words is None:
-                    words = self._hasher.tfidf([queries[number]])
-                hits = by_words(words, hits, self._hasher.tfidf, rerank_from)
+                if query.words is None:  # the code was made from features
+                    query = query._replace(words=self._hasher.tfidf([queries[number]]))
+                hits = reordered(order, query, hits, self._hasher, rerank_from)
             answers.append(Answer(hits[:k], queries[number], query.code, query.known_words))
         return answers
 

@@ -6,15 +6,21 @@ of codes and a collection of the same documents give the same answer, whichever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.search.hits import Hit, Hits
+from boltzhash.search.relevance import agreement
 
-CANDIDATES = 500  # how many of the nearest are put in the order of their words
+if TYPE_CHECKING:
+    from boltzhash.encoding.coding import CodedQuery
+    from boltzhash.hashers import Hasher
+
+CANDIDATES = 500  # how many of the nearest are put in another order
 
 
 def nearest_first(parts: Sequence[Hits], k: int | None = None) -> Hits:
@@ -34,19 +40,57 @@ def nearest_first(parts: Sequence[Hits], k: int | None = None) -> Hits:
     return Hits(ids[order], distances[order])
 
 
-def by_words(
-    query: sparse.csr_matrix,
-    nearest: Sequence[Hit],
-    tfidf: Callable[[list[str]], sparse.csr_matrix],
-    n_candidates: int,
-) -> list[Hit]:
-    """The first ``n_candidates`` in the order of their words, the rest as they were.
+class Order(Protocol):
+    """Puts the nearest documents in an order that says more than their distances."""
 
-    ``query`` is the tf-idf of the query, one row; ``tfidf`` gives that of texts.
+    def __call__(self, query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
+        """All of ``nearest``, best first; equal ones should keep their place."""
+
+
+def by_words(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
+    """In the order of the tf-idf cosine of their texts with the query."""
+    if query.words is None:
+        raise ValueError("rerank compares words: search for a text, not for a code")
+    if not nearest:
+        return []
+    order = rerank(query.words, hasher.tfidf([hit.text for hit in nearest]))
+    return [nearest[row] for row in order.tolist()]
+
+
+def by_confidence(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
+    """In the order of Σ w_i b_i: bits that agree, weighted by how sure the model is of the query's."""
+    if query.margins is None:
+        raise ValueError("order 'confidence' needs a text: a code does not say how sure it is")
+    if not nearest:
+        return []
+    codes = np.array([np.frombuffer(hit.code, np.uint8) for hit in nearest])
+    order = np.argsort(-agreement(query.margins, codes), kind="stable")
+    return [nearest[row] for row in order.tolist()]
+
+
+ORDERS: dict[str, Order] = {"words": by_words, "confidence": by_confidence}
+DEFAULT_ORDER = "words"
+
+
+def reordered(
+    order: str, query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher, n_candidates: int
+) -> list[Hit]:
+    """The first ``n_candidates`` in one of the :data:`ORDERS`, the rest as they were."""
+    first = ORDERS[order](query, nearest[:n_candidates], hasher)
+    return [*first, *nearest[n_candidates:]]
+
+
+def check_order(order: str) -> str:
+    """The name of an order, which must be one of :data:`ORDERS`.
+
+    >>> check_order("mood")
+    Traceback (most recent call last):
+    ...
+    ValueError: order must be one of words, confidence, got 'mood'
     """
-    texts = [hit.text for hit in nearest[:n_candidates]]
-    first = rerank(query, tfidf(texts)).tolist() if texts else []
-    return [*(nearest[row] for row in first), *nearest[len(first) :]]
+    if order not in ORDERS:
+        raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    return order
 
 
 def rerank(query: sparse.csr_matrix, candidates: sparse.csr_matrix) -> NDArray[np.int64]:

@@ -28,20 +28,30 @@ _WORDS = re.compile(r"\w+")
 
 
 def search_text(
-    collection: Collection, text: str, k: int, where: dict[str, Any] | None, rerank: bool
+    collection: Collection,
+    text: str,
+    k: int,
+    where: dict[str, Any] | None,
+    rerank: bool,
+    order: str,
 ) -> dict[str, Any]:
-    answer = collection.search(text, k, where=where, rerank=rerank)
+    answer = collection.search(text, k, where=where, rerank=rerank, order=order)
     return _as_json(collection, answer, text)
 
 
 def search_similar(
-    collection: Collection, id_: Id, k: int, where: dict[str, Any] | None, rerank: bool
+    collection: Collection,
+    id_: Id,
+    k: int,
+    where: dict[str, Any] | None,
+    rerank: bool,
+    order: str,
 ) -> dict[str, Any]:
     """The documents nearest to a document, without itself."""
     document, code, _ = stored_document(collection, id_)
     packed = np.frombuffer(code, np.uint8)
     found = collection.search(
-        document.text if rerank else packed, k + 1, where=where, rerank=rerank
+        document.text if rerank else packed, k + 1, where=where, rerank=rerank, order=order
     )
     others = [hit for hit in found if hit.id != id_][:k]
     hasher = collection.hasher

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from boltzhash.codes import MAX_BITS
+from boltzhash.search.order import DEFAULT_ORDER, ORDERS, check_order
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
@@ -80,6 +81,11 @@ Where = Annotated[
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
     ),
 ]
+Order = Annotated[
+    StrictStr,
+    Field(description="What to rerank by", json_schema_extra={"enum": list(ORDERS)}),
+    AfterValidator(check_order),
+]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
 
 
@@ -96,6 +102,7 @@ class SearchRequest(Strict):
     rerank: Annotated[
         StrictBool, Field(description="Reorder the 500 nearest by the words they share")
     ] = False
+    order: Order = DEFAULT_ORDER
 
 
 class SimilarRequest(Strict):
@@ -103,6 +110,7 @@ class SimilarRequest(Strict):
     k: K = 10
     where: Where = None
     rerank: StrictBool = False
+    order: Order = DEFAULT_ORDER
 
 
 class NearestRequest(Strict):

@@ -86,7 +86,8 @@ def as_json(answer: dict[str, Any]) -> Response:
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents whose codes are nearest to that of a text."""
     return await _read(
-        service, lambda r: search_text(r, asked.text, asked.k, asked.where, asked.rerank)
+        service,
+        lambda r: search_text(r, asked.text, asked.k, asked.where, asked.rerank, asked.order),
     )
 
 
@@ -94,7 +95,8 @@ async def search(asked: messages.SearchRequest, service: Served) -> Response:
 async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
     """More documents like one in the collection."""
     return await _read(
-        service, lambda r: search_similar(r, asked.id, asked.k, asked.where, asked.rerank)
+        service,
+        lambda r: search_similar(r, asked.id, asked.k, asked.where, asked.rerank, asked.order),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from boltzhash.collection.locations import parse_location
+from boltzhash.collection.engines import parse_location
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings
