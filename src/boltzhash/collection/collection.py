@@ -9,14 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.arguments import check_integer
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_jsonl
-from boltzhash.collection.filters import Condition, Where, parse_where
+from boltzhash.collection.filters import Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
+from boltzhash.collection.requests import (
+    check_by,
+    check_radius,
+    check_resumed,
+    check_wait,
+    checked_search,
+)
+from boltzhash.collection.statistics import statistics
 from boltzhash.collection.store import (
     BATCH,
     FieldValue,
@@ -37,7 +45,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer
-from boltzhash.search.order import CANDIDATES, DEFAULT_ORDER, check_order, reordered
+from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
 from boltzhash.text.words import Words
 from boltzhash.threads import in_threads
 
@@ -86,7 +94,7 @@ class Collection:
         client can open the collection.
         """
         check_reads_texts(hasher)
-        _check_wait(wait)
+        check_wait(wait)
         coder = Coder(hasher.fingerprint(), hasher)
         return cls(create_store(parse_location(location), coder, wait), coder)
 
@@ -112,7 +120,7 @@ class Collection:
         Raises :class:`boltzhash.errors.CollectionError` if there is no collection, if it is damaged, or
         if a newer boltzhash wrote it; one of an older format is brought up to date.
         """
-        _check_wait(wait)
+        check_wait(wait)
         store = open_store(parse_location(location), wait)
         try:
             model = store.read(lambda standing: standing.model)
@@ -185,7 +193,7 @@ class Collection:
         done = 0
         if came_to is not None and came_to["name"] == name:
             done = came_to["done"]
-            _check_resumed(next(itertools.islice(remaining, done - 1, None), None), came_to)
+            check_resumed(next(itertools.islice(remaining, done - 1, None), None), came_to)
 
         def write(batch: list[Coded]) -> None:
             nonlocal done
@@ -292,8 +300,8 @@ class Collection:
         approximate : bool
             Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
         """
-        request = _checked_search(k, where, rerank)
-        self._check_by(by, query, by_codes=bool(rerank) or approximate)
+        request = checked_search(k, where, rerank)
+        check_by(self._store, by, query, by_codes=bool(rerank) or approximate)
         check_order(order)
 
         def answer(standing: Standing) -> Answer:
@@ -318,7 +326,7 @@ class Collection:
 
     def within(self, query: Query, radius: int, *, where: Where | None = None) -> Answer:
         """All documents whose codes are at most ``radius`` bits away, nearest first."""
-        _check_radius(radius)
+        check_radius(radius)
         conditions = parse_where(where)
 
         def answer(standing: Standing) -> Answer:
@@ -333,7 +341,7 @@ class Collection:
 
         A text of which the model knows no word has a code that means nothing, and is never a duplicate.
         """
-        _check_radius(radius)
+        check_radius(radius)
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
 
@@ -350,7 +358,7 @@ class Collection:
         groups are in the order of insertion. Documents of which the model knows no word are in no
         group: it means nothing that their codes are equal.
         """
-        _check_radius(radius)
+        check_radius(radius)
 
         def answer(_: Standing) -> list[list[Id]]:
             rows = self._store.rows()
@@ -462,29 +470,7 @@ class Collection:
     def stats(self) -> dict[str, Any]:
         """Documents, bits, model, generation, the recall of approximate search, and bytes."""
 
-        def answer(standing: Standing) -> dict[str, Any]:
-            counts, size, n = self._store.counts(), self._store.sizes(), standing.n_documents
-            rehash = {"model": standing.next_model, "documents": counts.rehashed}
-            return {
-                "documents": n,
-                "no_known_word": counts.no_known_word,
-                "bits": standing.n_bits,
-                "method": type(self._hasher_of(standing)).__name__,
-                "model": standing.model,
-                "generation": standing.generation,
-                "format_version": self._store.format_version,
-                "unfinished": standing.unfinished,
-                "rehash": rehash if standing.next_model else None,
-                "approximate": standing.approximate if is_measured(standing.approximate) else None,
-                "bytes": size,
-                "bytes_per_document": {
-                    part: round(number / n, 1)
-                    for part, number in size.items()
-                    if n and part != "models"
-                },
-            }
-
-        return self._read(answer)
+        return self._read(lambda now: statistics(self._store, now, self._hasher_of(now)))
 
     def check(self) -> None:
         """Read everything and compare it with what was written; raises if something is damaged."""
@@ -539,17 +525,6 @@ class Collection:
         finally:
             self._held = None
 
-    def _check_by(self, by: str, query: Query, *, by_codes: bool) -> None:
-        check_choice("by", by, ("codes", "words", "both"))
-        if by == "codes":
-            return
-        if not isinstance(query, str):
-            raise ValueError(f"by={by!r} compares words: search for a text, not for a code")
-        if by_codes:
-            raise ValueError(f"by={by!r} needs neither rerank nor approximate: leave them out")
-        if not self._store.keeps_words:
-            raise ValueError(f"{self.location} keeps no index of words: search it by codes")
-
     def _hasher_of(self, standing: Standing) -> Hasher:
         if standing.model != self._coder.model:  # another client has rehashed
             self._coder = Coder(standing.model, self._store.load_model(standing.model))
@@ -584,51 +559,6 @@ class Collection:
 def _words_of(language: str | None) -> Words:
     """One for all collections of a language: it remembers stems."""
     return Words(language)
-
-
-class _SearchRequest(NamedTuple):
-    """What is asked of a search besides the query."""
-
-    k: int
-    n_candidates: int  # how many of the nearest are put in another order
-    conditions: list[Condition]
-
-    @property
-    def n_nearest(self) -> int:
-        return max(self.k, self.n_candidates)
-
-
-def _checked_search(k: int, where: Where | None, rerank: bool | int) -> _SearchRequest:
-    """
-    >>> _checked_search(10, None, rerank=True)
-    _SearchRequest(k=10, n_candidates=500, conditions=[])
-    >>> _checked_search(10, None, rerank=2.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: rerank must be True, False or how many to rerank, got 2.5
-    """
-    check_integer("k", k, 1, "an integer of 1 or more")
-    n_candidates = (CANDIDATES if rerank else 0) if isinstance(rerank, bool) else rerank
-    check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
-    return _SearchRequest(int(k), int(n_candidates), parse_where(where))
-
-
-def _check_radius(radius: int) -> None:
-    check_integer("radius", radius, 0, "an integer of 0 or more")
-
-
-def _check_wait(wait: float) -> None:
-    """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
-    check_number("wait", wait, at_least=0, at_most=86_400)
-
-
-def _check_resumed(last: Document | None, came_to: dict[str, Any]) -> None:
-    if last is None or last.id != came_to["last_id"]:
-        came = "no more" if last is None else repr(last.id)
-        raise ValueError(
-            f"these are not the documents whose addition was interrupted: number {came_to['done'] - 1} "
-            f"must have the id {came_to['last_id']!r}, got {came}"
-        )
 
 
 def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:

@@ -33,7 +33,7 @@ def inverse_document_frequency(n_documents: int, n_with_word: int) -> float:
     """ln(1 + (N − n + ½) / (n + ½)): how rare a word is.
 
     >>> round(inverse_document_frequency(1000, 10), 3)
-    4.552
+    4.557
     """
     return float(np.log1p((n_documents - n_with_word + 0.5) / (n_with_word + 0.5)))
 

@@ -238,10 +238,9 @@ class Milvus:
 
 def _consistency(location: Location) -> str:
     """
-    >>> from boltzhash.collection.locations import parse_location
-    >>> _consistency(parse_location("milvus://host:19530/db?consistency=strong"))
+    >>> _consistency(Location("milvus", "milvus://host:19530/db?consistency=strong"))
     'Strong'
-    >>> _consistency(parse_location("milvus://host?consistency=weak"))
+    >>> _consistency(Location("milvus", "milvus://host?consistency=weak"))
     Traceback (most recent call last):
     ...
     ValueError: url: consistency must be bounded or strong, got 'weak'

@@ -1,0 +1,31 @@
+"""What a collection says of itself: the same for every store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boltzhash.collection.recall import is_measured
+from boltzhash.collection.store import Standing, Store
+from boltzhash.hashers import Hasher
+
+
+def statistics(store: Store, standing: Standing, hasher: Hasher) -> dict[str, Any]:
+    """Documents, bits, model, generation, the recall of approximate search, and bytes."""
+    counts, size, n = store.counts(), store.sizes(), standing.n_documents
+    rehash = {"model": standing.next_model, "documents": counts.rehashed}
+    return {
+        "documents": n,
+        "no_known_word": counts.no_known_word,
+        "bits": standing.n_bits,
+        "method": type(hasher).__name__,
+        "model": standing.model,
+        "generation": standing.generation,
+        "format_version": store.format_version,
+        "unfinished": standing.unfinished,
+        "rehash": rehash if standing.next_model else None,
+        "approximate": standing.approximate if is_measured(standing.approximate) else None,
+        "bytes": size,
+        "bytes_per_document": {
+            part: round(number / n, 1) for part, number in size.items() if n and part != "models"
+        },
+    }
