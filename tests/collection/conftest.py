@@ -237,6 +237,7 @@ class MilvusServer(Milvus):
         for name in {name_of(collection) for collection in self._opened} - set(_EMPTY.values()):
             with Collection.open(f"{self.url}#{name}") as collection:
                 collection.delete([document.id for document in collection])
+                collection.save_files("map", [])
                 model = collection.hasher.fingerprint()
             _USED.setdefault((self.url, model), []).append(name)
 

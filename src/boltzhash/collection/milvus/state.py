@@ -182,7 +182,8 @@ class StateTable:
             for file in files
             for start in range(0, len(file.contents), _PART)
         ]
-        self._insert([(lowest - 1 - i, part) for i, part in enumerate(parts)])
+        if parts:
+            self._insert([(lowest - 1 - i, part) for i, part in enumerate(parts)])
 
     def load_files(self, name: str) -> list[ModelFile]:
         parts = [json.loads(row["contents"]) for row in self._file_rows()]
