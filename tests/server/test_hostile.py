@@ -454,7 +454,7 @@ def test_connections_that_are_too_many_are_told_so(impatient: Impatient) -> None
         assert until(lambda: len(impatient.server.server_state.connections) == 8)
         one_more = stack.enter_context(impatient.connect())
         one_more.sendall(request)
-        assert "8 others" in refusal_on(until_closed(one_more), 503)
+        assert "8 other clients" in refusal_on(until_closed(one_more), 503)
         held[0].sendall(request)
         assert b" 200 " in held[0].recv(4000)
 
