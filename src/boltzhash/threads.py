@@ -1,4 +1,4 @@
-"""Work on blocks in as many threads as there are CPUs, results in order."""
+"""Work in batches, and on blocks in as many threads as there are CPUs, results in order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Block = TypeVar("Block")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -18,6 +19,17 @@ def available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items as lists of at most ``size``, taken as they are needed.
+
+    >>> list(in_batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while batch := list(itertools.islice(remaining, size)):
+        yield batch
 
 
 def in_threads(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:

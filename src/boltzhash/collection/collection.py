@@ -47,7 +47,7 @@ from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer
 from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
 from boltzhash.text.words import Words
-from boltzhash.threads import in_threads
+from boltzhash.threads import in_batches, in_threads
 
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
 
@@ -536,7 +536,7 @@ class Collection:
         """Hash batches on all cores and write each in its own transaction, in order."""
         n = 0
         with self._store.together() as commit:
-            for coder, batch in in_threads(self._code, _batches(documents)):
+            for coder, batch in in_threads(self._code, in_batches(documents, BATCH)):
                 with self._open_lock():
                     self._write_coded(coder, batch, write, commit)
                 n += len(batch)
@@ -559,11 +559,6 @@ class Collection:
 def _words_of(language: str | None) -> Words:
     """One for all collections of a language: it remembers stems."""
     return Words(language)
-
-
-def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    while batch := list(itertools.islice(documents, BATCH)):
-        yield batch
 
 
 def _write_if(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 from boltzhash.collection.locations import FOLDER, Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.collection.store import BATCH, Standing, Store
-from boltzhash.encoding.coding import Coded, coded_documents
+from boltzhash.encoding.coding import coded_documents
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.storage.folders import atomic_folder
+from boltzhash.threads import in_batches
 
 _WAIT = 60.0  # seconds; nobody else knows about the new folder
 
@@ -21,7 +20,7 @@ _WAIT = 60.0  # seconds; nobody else knows about the new folder
 def check_coded(store: Store, standing: Standing, hasher: Hasher) -> None:
     """Hash every document again; raises if a code, or their number, is not what it should be."""
     n = 0
-    for batch in _batches(store.coded_here()):
+    for batch in in_batches(store.coded_here(), BATCH):
         if coded_documents(hasher, [coded.document for coded in batch]) != batch:
             raise CollectionError(
                 f"{store.shown} is damaged: codes of documents {n} to {n + len(batch) - 1} are not "
@@ -43,7 +42,7 @@ def copy_to_folder(store: Store, target: Path) -> None:
             coder = Coder(standing.model, store.load_model(standing.model))
             made = SqliteStore(place, _WAIT, coder)
             try:
-                for batch in _batches(store.coded_here()):
+                for batch in in_batches(store.coded_here(), BATCH):
                     made.write(lambda _, batch=batch: made.add(batch))  # type: ignore[misc]
             finally:
                 made.close()
@@ -52,8 +51,3 @@ def copy_to_folder(store: Store, target: Path) -> None:
             (fresh / "copy").rmdir()
 
     store.read(copy)
-
-
-def _batches(documents: Iterator[Coded]) -> Iterator[list[Coded]]:
-    while batch := list(itertools.islice(documents, BATCH)):
-        yield batch

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import json
 import os
 import shutil
@@ -30,6 +29,7 @@ from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to
 from boltzhash.errors import needs_extra
 from boltzhash.hashers import Hasher
 from boltzhash.storage.codes import write_codes
+from boltzhash.threads import in_batches
 
 _BATCH = 2048  # documents written at a time; Milvus can overwrite 2,500
 _RETRIES = 5  # of a shard whose worker was lost
@@ -215,17 +215,13 @@ def documents_encoded_on_ray(
     fields = Fields(text_field, id_field)
     folder = Path(shards) if shards is not None else Path(tempfile.mkdtemp(prefix="boltzhash-"))
     try:
-        yield _batches(_coded_documents(hasher, sources, folder, fields, metadata))
+        documents = _coded_documents(hasher, sources, folder, fields, metadata)
+        yield in_batches(documents, _BATCH)
     except BaseException:
         if shards is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _batches(documents: Iterator[Coded]) -> Iterator[list[Coded]]:
-    while batch := list(itertools.islice(documents, _BATCH)):
-        yield batch
 
 
 def _coded_documents(

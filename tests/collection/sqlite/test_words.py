@@ -12,11 +12,8 @@ from boltzhash import ITQ, LSH
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import words as word_snapshot
 from boltzhash.collection.sqlite.words import WORDS_FILE
-from boltzhash.corpus import Document
 from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
 from boltzhash.text.words import Words
-
-from ...search.test_inverted import bm25
 
 VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
 
@@ -230,10 +227,3 @@ def test_what_cannot_be_asked_is_named(collection: Collection, hasher: ITQ) -> N
         collection.search(hasher.transform(["star"])[0], by="both")
     with pytest.raises(ValueError, match="needs neither rerank nor approximate"):
         collection.search("star", by="words", rerank=True)
-
-
-def test_the_reference_agrees_with_the_book() -> None:
-    """The plain counting above and the plain formula of the index's tests are one."""
-    texts = {1: ["star", "moon"], 2: ["star"], 3: ["oven", "oven"]}
-    assert bm25(texts, {"star": 1.0})[3] == 0.0
-    assert Words().counts(Document(1, "star moon"))["star"] == 1

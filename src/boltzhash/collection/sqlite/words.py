@@ -7,7 +7,6 @@ damaged, cut short, of another language or too old is made again from the docume
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from boltzhash.collection.store import Places
 from boltzhash.corpus import Document
 from boltzhash.search.inverted import Segment, WordIndex, merged, segment_of
 from boltzhash.text.words import Words
+from boltzhash.threads import in_batches
 
 WORDS_FILE = "words.map"
 
@@ -84,8 +84,7 @@ class WordSnapshot:
         return {"format": _FORMAT, "rules": self._rules}
 
     def _take(self, documents: Iterable[tuple[int, Document]], words: Words) -> None:
-        remaining = iter(documents)
-        while some := list(itertools.islice(remaining, _AT_ONCE)):
+        for some in in_batches(documents, _AT_ONCE):
             counted = {place: words.counts(document) for place, document in some}
             lengths = [words.length(counts) for counts in counted.values()]
             self._segments.append(segment_of(counted, lengths))
