@@ -40,10 +40,19 @@ def without_title(text: str, title: str) -> str:
 
     >>> without_title("str title\\n\\nReturn a version.", "str.title")
     'Return a version.'
+    >>> without_title("zipfile Zip File open\\n\\nOpen it.", "zipfile.ZipFile.open")
+    'Open it.'
     """
     first, _, rest = text.partition("\n\n")
-    is_title = len(first) <= 2 * len(title) and set(tokenize(first)) <= set(tokenize(title))
+    is_short = len(first) <= 2 * len(title)
+    is_title = is_short and (
+        set(tokenize(first)) <= set(tokenize(title)) or _letters(first) == _letters(title)
+    )
     return rest if is_title and rest.strip() else text
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _window(line: str, sought: Set[str], width: int) -> str:
