@@ -49,7 +49,7 @@ def use(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as parent:
         collection = boltzhash.Collection.create(Path(parent, "library"), hasher)
         collection.add([{"id": name, "text": text} for name, text in TEXTS.items()])
-        found = [match.id for match in collection.search("bread and butter", k=2, rerank=True)]
+        found = [match.id for match in collection.search("bread and butter", k=2)]
         assert found[0] == "loaf", found
     for name in CLASSICAL:
         classical = getattr(boltzhash, name)(16).fit(texts)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.reporting import OK
-from boltzhash.search.order import CANDIDATES
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -62,7 +61,7 @@ def run_demo(queries: list[str], output: Path) -> None:
     with _collection_of(documents, output) as collection:
         bits = collection.standing().n_bits
         print(f"{len(documents)} documents in {len(documents) * bits // 8} bytes of codes")
-        print("\nrank, Hamming distance, name, snippet")
+        print("\nrank, score, name, snippet")
         for query in [*QUESTIONS, *queries]:
             _show(collection, query)
     print(
@@ -105,9 +104,4 @@ def _collection_of(documents: list[Document], output: Path) -> Collection:
 
 
 def _show(collection: Collection, query: str) -> None:
-    """The nearest codes, and the same neighbourhood in the order of its words."""
-    by_code = collection.search(query, SHOWN)
-    by_words = collection.search(query, SHOWN, rerank=True)
-    print(f"\n{by_code}")
-    print(f"  the nearest {CANDIDATES} reranked by their words:")
-    print("\n".join(str(by_words).splitlines()[1:]), flush=True)
+    print(f"\n{collection.search(query, SHOWN)}", flush=True)

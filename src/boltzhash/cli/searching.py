@@ -19,7 +19,7 @@ from boltzhash.cli.arguments import (
 )
 from boltzhash.cli.opening import is_collection, opened
 from boltzhash.cli.reporting import OK, say
-from boltzhash.search.order import CANDIDATES, DEFAULT_ORDER, ORDERS
+from boltzhash.search.order import DEFAULT_ORDER, ORDERS
 
 if TYPE_CHECKING:
     from boltzhash.search.hits import Answer
@@ -31,9 +31,10 @@ def add_parsers(subparsers: Any) -> None:
         "search",
         help="find the documents most like a query",
         usage="%(prog)s [options] (MODEL CODES | COLLECTION) [QUERY ...]",
-        description="Find the documents whose codes are nearest to the query's, in a folder of codes "
-        "or in a collection. Prints rank, Hamming distance and id; for a collection, or with --corpus, "
-        "also a line of the text.",
+        description="Find the documents that answer a query best, by their words and their codes, in a "
+        "collection or in a folder of codes with its --corpus. Prints rank, score, id and a line of the "
+        'text. In a query "a phrase" in quotes must occur and a word after a -minus must not. A '
+        "folder of codes alone is searched by them, and the Hamming distance is printed for the score.",
     )
     parser.add_argument("model", metavar="MODEL", help="folder written by fit, or COLLECTION")
     parser.add_argument("codes", metavar="CODES", nargs="?", help="folder written by encode")
@@ -46,32 +47,21 @@ def add_parsers(subparsers: Any) -> None:
     add_features(parser, "vectors of the queries, if the model was fitted with vectors")
     parser.add_argument("-k", type=int, default=10, help="hits per query (10)")
     parser.add_argument(
-        "--corpus", metavar="CORPUS", help="the corpus that was encoded, to show and rerank texts"
+        "--corpus",
+        metavar="CORPUS",
+        help="the corpus that was encoded: its texts are shown, and its words searched too",
     )
     parser.add_argument(
-        "--rerank",
-        action="store_true",
-        help="reorder the nearest documents by their words (tf-idf cosine), or by another --order; a "
-        "folder of codes needs --corpus for it",
+        "--by",
+        choices=("both", "words", "codes"),
+        help="find and rank by words and codes in one score, by words (BM25), or by codes; both if "
+        "there are texts, else codes",
     )
     parser.add_argument(
         "--order",
         choices=ORDERS,
-        default=DEFAULT_ORDER,
-        help=f"what to rerank by: {', '.join(ORDERS)} ({DEFAULT_ORDER})",
-    )
-    parser.add_argument(
-        "--candidates",
-        type=int,
-        default=CANDIDATES,
-        metavar="N",
-        help=f"how many documents to rerank ({CANDIDATES})",
-    )
-    parser.add_argument(
-        "--by",
-        choices=("codes", "words", "both"),
-        default="codes",
-        help="rank a collection by codes, by words (BM25), or by both in one score (codes)",
+        help="by codes: rank the nearest by Hamming distance, by how sure the model is of the query's "
+        f"bits, or by words (tf-idf cosine) ({DEFAULT_ORDER})",
     )
     add_where(parser)
     add_fields(parser)
@@ -80,8 +70,6 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def search(options: argparse.Namespace) -> int:
-    if options.rerank and options.candidates < 1:
-        raise ValueError(f"--candidates must be at least 1, got {options.candidates}")
     options.collection = _named_collection(options)
     if options.collection is not None:
         answers = _search_collection(options)
@@ -116,7 +104,6 @@ def _named_collection(options: argparse.Namespace) -> str | None:
 def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
     if options.corpus is not None:
         raise ValueError("--corpus is for a folder of codes: a collection has its texts")
-    rerank = options.candidates if options.rerank else False
     queries = _queries(options)
     with opened(options.collection, options.hasher) as collection:
         for query in queries:
@@ -125,7 +112,6 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
                 options.k,
                 by=options.by,
                 where=options.where,
-                rerank=rerank,
                 order=options.order,
             )
 
@@ -135,12 +121,11 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
     from boltzhash.search.finder import Finder
     from boltzhash.storage.codes import read_codes
 
-    if options.by != "codes":
-        raise ValueError(f"--by {options.by} is for a collection: a folder of codes has no words")
     if options.where is not None:
         raise ValueError("--where is for a collection: a folder of codes has no metadata")
-    if options.rerank and options.corpus is None:
-        raise ValueError("--rerank compares texts: give the encoded corpus with --corpus")
+    compares_words = options.by in ("both", "words") or options.order == "words"
+    if compares_words and options.corpus is None:
+        raise ValueError("words are compared in the texts: give the encoded corpus with --corpus")
     if options.corpus == "-" and not options.queries:
         raise ValueError("--corpus - and the queries cannot both come from standard input")
     hasher = load(options.model)
@@ -154,7 +139,7 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
         _queries(options),
         options.k,
         features=read_vectors(options),
-        rerank_from=options.candidates if options.rerank else None,
+        by=options.by,
         order=options.order,
         corpus=None if options.corpus is None else corpus,
     )

@@ -18,10 +18,12 @@ from boltzhash.collection.filters import Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.requests import (
-    check_by,
+    SearchRequest,
+    check_not_empty,
     check_radius,
     check_resumed,
     check_wait,
+    check_wanted,
     checked_search,
 )
 from boltzhash.collection.statistics import statistics
@@ -38,14 +40,14 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
-from boltzhash.encoding.coding import Coded, Query, coded_documents, coded_query
+from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.encoding.ray import documents_encoded_on_ray
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.duplicates import duplicate_groups
-from boltzhash.search.hits import Answer
-from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
+from boltzhash.search.hits import Answer, Hit
+from boltzhash.search.order import n_nearest, reordered
 from boltzhash.text.words import Words
 from boltzhash.threads import in_batches, in_threads
 
@@ -55,7 +57,7 @@ Documents = Iterable[Document | Mapping[str, Any]]
 
 
 class Collection:
-    """Documents that come and go, found by the Hamming distance of their codes.
+    """Documents that come and go, found by their words and their codes.
 
     Made with :meth:`create`, opened with :meth:`open`: in a folder, in PostgreSQL or in Milvus, with the
     same methods and answers. Whatever a method has acknowledged by returning is on disk. Any number
@@ -270,59 +272,97 @@ class Collection:
         query: Query,
         k: int = 10,
         *,
-        by: str = "codes",
+        by: str | None = None,
         where: Where | None = None,
-        rerank: bool | int = False,
-        order: str = DEFAULT_ORDER,
+        order: str | None = None,
         approximate: bool = False,
     ) -> Answer:
-        """The k documents nearest to a text or a packed code; or the best by words, or by both.
+        """The k documents that answer a text best, by its words and its code; or the nearest to a code.
 
         Parameters
         ----------
         query : str, or uint8 array (n_bits / 8,)
-        by : {"codes", "words", "both"}
-            What documents are found and ranked by. "words" and "both" take a text and need an
-            index of words, which collections in a folder keep. A phrase in quotes must then
-            occur, and a word after a minus must not; :mod:`boltzhash.search.relevance` has the
-            score.
+            In a text a phrase in quotes must occur, and a word after a minus must not.
         k : int
             Fewer are found if ``where`` allows fewer.
+        by : {"both", "words", "codes"}, optional
+            What documents are found and ranked by: words and codes in one score
+            (:mod:`boltzhash.search.relevance`), words alone (BM25), or codes alone. By default
+            "both"; "codes" if the query is a code, if ``order`` or ``approximate`` is given, or if
+            the engine keeps no index of words (see :attr:`keeps_words`). The answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
-        rerank : bool or int
-            By codes: reorder the 500 nearest (or as many as given) before the cut.
-        order : str
-            What to reorder them by: ``"words"``, the tf-idf cosine, ``"confidence"``, bits weighted by
-            how sure the model is of them, or another one of :data:`boltzhash.search.order.ORDERS`.
+        order : {"distance", "confidence", "words"}, optional
+            By codes: the order of the nearest 500. By Hamming distance (the default); by bits weighted
+            by how sure the model is of the query's; or by the tf-idf cosine of their texts.
         approximate : bool
-            Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
+            By codes: ask the index of :meth:`build_approximate`, which is faster and may miss
+            documents.
         """
-        request = checked_search(k, where, rerank)
-        check_by(self._store, by, query, by_codes=bool(rerank) or approximate)
-        check_order(order)
+        check_not_empty(query)
+        request = checked_search(
+            self._store, query, k, by=by, where=where, order=order, approximate=approximate
+        )
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query)
-            if by != "codes":
+            if coded.text is None or request.by == "codes":
+                hits = self._nearest(standing, coded, request)
+            else:
                 words = _words_of(hasher.language)
-                found = self._store.ranked(coded, words, k, request.conditions, by=by)
-                return Answer(found, coded.text, coded.code, coded.known_words, by)
-            if approximate and not is_measured(standing.approximate):
-                raise ValueError(
-                    f"{self.location} has no approximate index: call build_approximate"
+                wanted = check_wanted(coded.text, words.query(coded.text))
+                hits = self._store.ranked(
+                    coded, wanted, words, request.k, request.conditions, by=request.by
                 )
-            hits = self._store.top_k(
-                coded.code, request.n_nearest, request.conditions, approximate=approximate
-            )
-            if request.n_candidates:
-                hits = reordered(order, coded, hits, hasher, request.n_candidates)
-            return Answer(hits[:k], coded.text, coded.code, coded.known_words)
+            return Answer(hits, coded.text, coded.code, coded.known_words, request.by)
 
         return self._read(answer)
+
+    def more_like(
+        self, id: Id, k: int = 10, *, by: str | None = None, where: Where | None = None
+    ) -> Answer:
+        """The k documents most like one of the collection, itself left out.
+
+        They are found and ranked as :meth:`search` does it for a text, by the document's words and its
+        code; its quotes and minuses mean nothing. KeyError if there is no such document.
+        """
+        found = self.find([id])
+        if id not in found:
+            raise KeyError(f"there is no document with the id {id!r} in {self.location}")
+        document = found[id].document
+        request = checked_search(
+            self._store, document.text, k, by=by, where=where, order=None, approximate=False
+        )
+
+        def answer(standing: Standing) -> Answer:
+            hasher = self._hasher_of(standing)
+            coded = coded_query(hasher, document.text)
+            if request.by == "codes":
+                hits = self._nearest(standing, coded, request._replace(k=k + 1))
+            else:
+                words = _words_of(hasher.language)
+                wanted = words.like(document)
+                hits = self._store.ranked(
+                    coded, wanted, words, k + 1, request.conditions, by=request.by
+                )
+            others = [hit for hit in hits if hit.id != id][:k]
+            return Answer(others, None, coded.code, coded.known_words, request.by)
+
+        return self._read(answer)
+
+    def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
+        if request.approximate and not is_measured(standing.approximate):
+            raise ValueError(f"{self.location} has no approximate index: call build_approximate")
+        hits = self._store.top_k(
+            coded.code,
+            n_nearest(request.order, request.k),
+            request.conditions,
+            approximate=request.approximate,
+        )
+        return reordered(request.order, coded, hits, self._hasher_of(standing))[: request.k]
 
     def within(self, query: Query, radius: int, *, where: Where | None = None) -> Answer:
         """All documents whose codes are at most ``radius`` bits away, nearest first."""

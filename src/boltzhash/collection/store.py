@@ -20,7 +20,7 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionError, DuplicateIdError, NoSuchCollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 T = TypeVar("T")
 
@@ -133,11 +133,18 @@ class Store(Protocol):
         """Whether there is a document that near of which the model knows a word."""
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         """The best by words, or by words and codes; in order of (score, distance, insertion).
 
-        Only if it ``keeps_words``.
+        ``wanted`` is what is asked for in ``words``. Only if it ``keeps_words``.
         """
 
     # Reading

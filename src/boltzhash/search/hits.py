@@ -122,11 +122,14 @@ class Answer:
 
     def __str__(self) -> str:
         lines = [_printable(self.query or "")]
+        if self.by != "codes" and not self.hits:
+            lines.append("  (nothing found)")
         if self.known_words == 0 and self.by == "codes":
             lines.append("  (the model knows no word of this query: these hits mean nothing)")
         width = min(max((len(str(hit.id)) for hit in self.hits), default=0), 48)
         for rank, hit in enumerate(self.hits, start=1):
-            line = f"{rank:>4} {hit.distance:>4}  {_printable(str(hit.id)):<{width}}"
+            ranked_by = f"{hit.distance:>4}" if hit.score is None else f"{hit.score:>6.2f}"
+            line = f"{rank:>4} {ranked_by}  {_printable(str(hit.id)):<{width}}"
             flag = "" if hit.known else "(no word of it is known) "
             lines.append(f"{line}  {flag}{_printable(self._excerpt(hit))}".rstrip())
         return "\n".join(lines)
@@ -135,18 +138,20 @@ class Answer:
         """What ``boltzhash search --json`` prints."""
         return {
             "query": self.query,
+            "by": self.by,
             "known_words": self.known_words,
             "hits": [self._hit_as_json(rank, hit) for rank, hit in enumerate(self.hits, start=1)],
         }
 
     def _hit_as_json(self, rank: int, hit: Hit) -> dict[str, Any]:
-        shown: dict[str, Any] = {"rank": rank, "distance": hit.distance, "id": hit.id}
+        shown: dict[str, Any] = {"rank": rank}
+        if hit.score is not None:
+            shown |= {"score": round(hit.score, 4), "words": round(hit.words or 0.0, 4)}
+        shown |= {"distance": hit.distance, "id": hit.id}
         if hit.document is not None:
             shown["snippet"] = self._excerpt(hit)
         if not hit.known:
             shown["no_known_word"] = True
-        if hit.score is not None:
-            shown |= {"score": round(hit.score, 4), "words": round(hit.words or 0.0, 4)}
         return shown
 
     def _excerpt(self, hit: Hit) -> str:

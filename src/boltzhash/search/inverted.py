@@ -24,6 +24,7 @@ from boltzhash.search.relevance import (
     words_deviation,
 )
 
+MOST_WORDS = 64  # of a question; a whole document can be asked for
 _MOST = 255  # a word that occurs more often counts as if it occurred that often
 
 
@@ -140,17 +141,22 @@ class WordIndex:
         self._n_documents = len(there)
 
     def score(self, words: Mapping[str, float]) -> WordScores:
-        """BM25 of all documents for words, each with how much it was asked for."""
-        scores = np.zeros(len(self.latest), dtype=np.float32)
-        weights, shares = [], []
+        """BM25 of all documents for words, each with how much it was asked for.
+
+        Of a long question the :data:`MOST_WORDS` with most weight count.
+        """
+        found = []
         for word, times in words.items():
             places, counts = self.postings(word)
-            if not len(places):
-                continue
-            weight = times * inverse_document_frequency(self._n_documents, len(places))
+            if len(places):
+                weight = times * inverse_document_frequency(self._n_documents, len(places))
+                found.append((weight, places, counts))
+        found = sorted(found, key=lambda postings: -postings[0])[:MOST_WORDS]
+        scores = np.zeros(len(self.latest), dtype=np.float32)
+        for weight, places, counts in found:
             scores[places] += np.float32(weight) * saturated(counts, self._norms[places])
-            weights.append(weight)
-            shares.append(len(places) / self._n_documents)
+        weights = [weight for weight, _, _ in found]
+        shares = [len(places) / self._n_documents for _, places, _ in found]
         deviation = words_deviation(np.array(weights), np.array(shares))
         return WordScores(scores, np.flatnonzero(scores), deviation)
 

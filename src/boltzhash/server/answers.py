@@ -31,33 +31,20 @@ def search_text(
     collection: Collection,
     text: str,
     k: int,
+    by: str | None,
     where: dict[str, Any] | None,
-    rerank: bool,
-    order: str,
+    order: str | None,
 ) -> dict[str, Any]:
-    answer = collection.search(text, k, where=where, rerank=rerank, order=order)
-    return _as_json(collection, answer, text)
+    return _as_json(collection, collection.search(text, k, by=by, where=where, order=order), text)
 
 
 def search_similar(
-    collection: Collection,
-    id_: Id,
-    k: int,
-    where: dict[str, Any] | None,
-    rerank: bool,
-    order: str,
+    collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """The documents nearest to a document, without itself."""
-    document, code, _ = stored_document(collection, id_)
-    packed = np.frombuffer(code, np.uint8)
-    found = collection.search(
-        document.text if rerank else packed, k + 1, where=where, rerank=rerank, order=order
-    )
-    others = [hit for hit in found if hit.id != id_][:k]
-    hasher = collection.hasher
-    known = int(hasher.known_word_counts([document.text])[0])
-    words = " ".join(telling_words(hasher, document.text))
-    return _as_json(collection, Answer(others, None, packed, known), words)
+    """The documents most like a document, without itself."""
+    text = stored_document(collection, id_).document.text
+    words = " ".join(telling_words(collection.hasher, text))
+    return _as_json(collection, collection.more_like(id_, k, by=by, where=where), words)
 
 
 def search_code(
@@ -170,6 +157,8 @@ def _hit_as_json(hit: Hit, sought: Set[str]) -> dict[str, Any]:
     return {
         "id": hit.id,
         "distance": hit.distance,
+        "score": None if hit.score is None else round(hit.score, 4),
+        "words": None if hit.words is None else round(hit.words, 4),
         "title": title,
         "snippet": marked_snippet(without_title(hit.text, title), sought),
         "code": hit.code.hex(),
@@ -179,7 +168,11 @@ def _hit_as_json(hit: Hit, sought: Set[str]) -> dict[str, Any]:
 
 def _as_json(collection: Collection, answer: Answer, text: str) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
-    query = {"code": answer.code.tobytes().hex(), "known_words": answer.known_words}
+    query = {
+        "code": answer.code.tobytes().hex(),
+        "by": answer.by,
+        "known_words": answer.known_words,
+    }
     return {
         "generation": collection.standing().generation,
         "query": query,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from boltzhash.codes import MAX_BITS
-from boltzhash.search.order import DEFAULT_ORDER, ORDERS, check_order
+from boltzhash.search.order import ORDERS, check_order
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
@@ -81,10 +81,17 @@ Where = Annotated[
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
     ),
 ]
+By = Annotated[
+    Literal["both", "words", "codes"] | None,
+    Field(description="Find and rank by words and codes, by words, or by codes; both if it can"),
+]
 Order = Annotated[
-    StrictStr,
-    Field(description="What to rerank by", json_schema_extra={"enum": list(ORDERS)}),
-    AfterValidator(check_order),
+    StrictStr | None,
+    Field(
+        description="By codes: what to rank the nearest 500 by",
+        json_schema_extra={"enum": [*ORDERS, None]},
+    ),
+    AfterValidator(lambda order: order if order is None else check_order(order)),
 ]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
 
@@ -98,19 +105,16 @@ class Strict(BaseModel):
 class SearchRequest(Strict):
     text: Annotated[Text, Field(examples=["read a csv file"])]
     k: K = 10
+    by: By = None
     where: Where = None
-    rerank: Annotated[
-        StrictBool, Field(description="Reorder the 500 nearest by the words they share")
-    ] = False
-    order: Order = DEFAULT_ORDER
+    order: Order = None
 
 
 class SimilarRequest(Strict):
     id: Id
     k: K = 10
+    by: By = None
     where: Where = None
-    rerank: StrictBool = False
-    order: Order = DEFAULT_ORDER
 
 
 class NearestRequest(Strict):
@@ -181,6 +185,10 @@ class Piece(BaseModel):
 class Hit(BaseModel):
     id: str | int
     distance: int
+    score: Annotated[
+        float | None, Field(description="What it was ranked by; null if by codes alone")
+    ] = None
+    words: Annotated[float | None, Field(description="BM25 of its words")] = None
     title: str
     snippet: list[Piece]
     code: str
@@ -189,6 +197,7 @@ class Hit(BaseModel):
 
 class AskedFor(BaseModel):
     code: str
+    by: Annotated[str, Field(description="What was found and ranked by")]
     known_words: Annotated[
         int | None,
         Field(description="How many words of the query the model knows; 0: hits mean nothing"),

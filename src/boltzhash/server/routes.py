@@ -84,10 +84,10 @@ def as_json(answer: dict[str, Any]) -> Response:
 
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
-    """The documents whose codes are nearest to that of a text."""
+    """The documents that answer a text best, by their words and their codes."""
     return await _read(
         service,
-        lambda r: search_text(r, asked.text, asked.k, asked.where, asked.rerank, asked.order),
+        lambda r: search_text(r, asked.text, asked.k, asked.by, asked.where, asked.order),
     )
 
 
@@ -96,7 +96,7 @@ async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
     """More documents like one in the collection."""
     return await _read(
         service,
-        lambda r: search_similar(r, asked.id, asked.k, asked.where, asked.rerank, asked.order),
+        lambda r: search_similar(r, asked.id, asked.k, asked.by, asked.where),
     )
 
 

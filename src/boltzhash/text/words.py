@@ -244,6 +244,16 @@ class Words:
         only_beside = frozenset(beside).difference(in_order)
         return WordQuery(words, phrases, excluded, excluded_phrases, only_beside)
 
+    def like(self, document: Document) -> WordQuery:
+        """What asks for documents like this one: its words, whatever signs stand around them.
+
+        >>> sorted(Words().like(Document("csv.reader", 'Reads "all the" rows -fast')).words)
+        ['csv', 'csv.reader', 'fast', 'read', 'reader', 'row']
+        """
+        in_order, beside = self._asked_for(" ".join([document.text, *_names(document)]))
+        only_beside = frozenset(beside).difference(in_order)
+        return WordQuery(Counter(in_order + beside), [], frozenset(), beside=only_beside)
+
     def length(self, counts: Counter[str]) -> int:
         """How long a document of these counts is, for BM25: stop words and exact ids do not count.
 

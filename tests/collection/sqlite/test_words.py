@@ -143,14 +143,26 @@ def test_phrases_must_occur_and_excluded_words_must_not(collection: Collection) 
         assert {1, 2} <= ask('butter -"bread and butter"')
 
 
-@pytest.mark.parametrize(
-    "query", ["-", '""', "- -", "-moon", "   ", "\0", "🙂", '"', "a" * 100_000]
-)
-def test_odd_queries_find_little_and_break_nothing(collection: Collection, query: str) -> None:
+@pytest.mark.parametrize("query", ["-", '""', "- -", "-moon", "\0", '"'])
+def test_a_query_of_operators_alone_is_refused(collection: Collection, query: str) -> None:
     collection.add(documents(30))
-    assert collection.search(query, by="words").ids == []
-    assert len(collection.search(query, 5, by="both")) <= 5
-    assert len(collection.search(" ".join(VOCABULARY * 800), 5, by="both")) == 5
+    for by in ("words", "both"):
+        with pytest.raises(ValueError, match="has no word to search for"):
+            collection.search(query, by=by)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_an_empty_query_is_refused(collection: Collection, query: str) -> None:
+    for by in ("words", "both", "codes"):
+        with pytest.raises(ValueError, match="the query is empty: give a text to search for"):
+            collection.search(query, by=by)
+
+
+@pytest.mark.parametrize("query", ["🙂", "a" * 100_000])
+def test_odd_queries_find_nothing_and_break_nothing(collection: Collection, query: str) -> None:
+    collection.add(documents(30))
+    assert collection.search(query).ids == []
+    assert len(collection.search(" ".join(VOCABULARY * 800), 5)) == 5
 
 
 def test_the_index_follows_every_change(
@@ -221,9 +233,11 @@ def test_a_read_only_folder_is_searched(tmp_path: Path, hasher: ITQ) -> None:
 
 
 def test_what_cannot_be_asked_is_named(collection: Collection, hasher: ITQ) -> None:
-    with pytest.raises(ValueError, match="by must be one of 'codes', 'words', 'both', got 'all'"):
+    with pytest.raises(ValueError, match="by must be one of 'both', 'words', 'codes', got 'all'"):
         collection.search("star", by="all")
     with pytest.raises(ValueError, match="compares words: search for a text, not for a code"):
         collection.search(hasher.transform(["star"])[0], by="both")
-    with pytest.raises(ValueError, match="needs neither rerank nor approximate"):
-        collection.search("star", by="words", rerank=True)
+    with pytest.raises(
+        ValueError, match="order and approximate are for by='codes', got by='words'"
+    ):
+        collection.search("star", by="words", order="words")

@@ -54,7 +54,7 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 _PAGE = 500  # documents fetched at a time
 _CODES_PAGE = 10_000
@@ -197,7 +197,14 @@ class MilvusStore:
         return self._hits(self._searcher(code, conditions).within(radius))
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 

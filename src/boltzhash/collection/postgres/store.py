@@ -58,7 +58,7 @@ from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
@@ -290,7 +290,14 @@ class PostgresStore:
         ]
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 

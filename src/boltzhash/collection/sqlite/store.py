@@ -18,7 +18,6 @@ from boltzhash.collection.sqlite import maintenance, rehashing
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.filters import FieldFilter, Mask, field_values, values_of
 from boltzhash.collection.sqlite.models import load_model, save_model
-from boltzhash.collection.sqlite.ranking import Phrases, rank
 from boltzhash.collection.sqlite.reads import (
     all_coded,
     all_documents,
@@ -48,8 +47,9 @@ from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
+from boltzhash.search.ranking import Phrases, rank
 from boltzhash.storage.folders import atomic_folder
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 
 class SqliteStore:
@@ -126,11 +126,16 @@ class SqliteStore:
         return self._hits(self._snapshot.within(code, radius, self._allowed(conditions)))
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         self._words.follow(self._database, self._state, words, lambda: self._snapshot.rows().places)
-        assert query.text is not None  # what is ranked by words is a text
-        wanted = words.query(query.text)
 
         def with_phrases(places: Places, phrases: Phrases) -> Places:
             kept = [

@@ -77,7 +77,7 @@ export function searchView(main, state, { stats, go }) {
     }
     results.setAttribute("aria-busy", "true");
     try {
-      const asked = { k: state.k, where: state.where, rerank: state.words };
+      const asked = { k: state.k, where: state.where, by: state.words ? null : "codes" };
       const found = state.like !== null
         ? await post("similar", { id: state.like, ...asked }, signal)
         : await post("search", { text: state.q, ...asked }, signal);

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.codes import hamming
-from boltzhash.collection.sqlite.snapshot import Mask, Snapshot
-from boltzhash.collection.store import Places
-from boltzhash.encoding.coding import CodedQuery
-from boltzhash.search.inverted import WordIndex, WordScores
+from boltzhash.codes import Codes, hamming
+from boltzhash.search.hits import Hits
+from boltzhash.search.inverted import Places, WordIndex, WordScores
 from boltzhash.search.order import CANDIDATES
 from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
 from boltzhash.text.words import WordQuery
 
+if TYPE_CHECKING:
+    from boltzhash.encoding.coding import CodedQuery
+
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Phrases = Sequence[Sequence[str]]
+
+
+class CodesByPlace(Protocol):
+    """The codes of the documents whose words are in an index, by the same places."""
+
+    def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
+        """The places of the k nearest that ``allowed`` lets through."""
+
+    def codes_at(self, places: Places, /) -> Codes:
+        """The packed codes at places, shape (n, n_bits / 8)."""
 
 
 class Ranked(NamedTuple):
@@ -32,7 +44,7 @@ class Ranked(NamedTuple):
 
 def rank(
     index: WordIndex,
-    codes: Snapshot,
+    codes: CodesByPlace,
     query: CodedQuery,
     wanted: WordQuery,
     allowed: Mask | None,
@@ -54,7 +66,7 @@ def rank(
     )
     n = max(k, CANDIDATES)
     candidates = _best(found, allowed, n)
-    margins = query.margins if by == "both" and query.known_words else None
+    margins = _margins(query) if by == "both" and query.known_words != 0 else None
     if margins is not None:
         nearest = codes.top_k(query.code, n, allowed).ids
         candidates = np.union1d(candidates, nearest)
@@ -66,6 +78,13 @@ def rank(
     distances = hamming(query.code[None], packed)[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
     return Ranked(candidates[order], scores[order], words[order], distances[order])
+
+
+def _margins(query: CodedQuery) -> Floats:
+    """How sure the model is of each bit; if nothing says so, it is as sure of one as of another."""
+    if query.margins is not None:
+        return query.margins
+    return np.unpackbits(query.code).astype(np.float64) * 2 - 1
 
 
 def _best(found: WordScores, allowed: Mask | None, n: int) -> Places:
