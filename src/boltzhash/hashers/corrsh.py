@@ -68,7 +68,8 @@ class CorrSH(DeepHasher):
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stop_words, token_pattern, max_words, min_df, max_df, random_state, device, verbose.
+        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
+        verbose.
 
     Attributes
     ----------

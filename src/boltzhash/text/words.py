@@ -85,6 +85,7 @@ _LETTERS_WITH_STROKES = str.maketrans(
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))
 _QUOTED = re.compile(r'((?<!\S)-)?(?<![0-9])"([^"]*)"')  # after a digit it is an inch
 _OPERATORS = '-" '
+_MOST_TYPED = 32  # words of a question that may have operators
 _EXACT = ("=", "~")  # before an id as it is written, and folded
 _BLANK = "␣"  # in an id that is one word
 
@@ -214,7 +215,8 @@ class Words:
 
         Words in quotes must occur as they stand there, a word or quotes with a minus before them must
         not; all else is wanted. A minus is one only before a word of two letters or more: ``ls -l`` and
-        ``-5`` have none. A quote without its counterpart is a blank.
+        ``-5`` have none. A quote without its counterpart is a blank. In more than 32 words quotes and
+        minuses are punctuation: nobody types that many to search, people paste prose.
 
         >>> query = Words().query('read a "csv file" -pandas')
         >>> query.phrases, query.excluded
@@ -223,6 +225,9 @@ class Words:
         ['csv', 'file', 'read']
         """
         plain = text.translate(_QUOTES)
+        is_prose = len(plain.split()) > _MOST_TYPED
+        if is_prose:
+            plain = plain.replace('"', " ")
         wanted, phrases, unwanted = [], [], []
         for minus, quoted in _QUOTED.findall(plain):
             if minus:
@@ -231,7 +236,7 @@ class Words:
                 wanted.append(quoted)
                 phrases.append(self.in_order(quoted))
         for token in _QUOTED.sub(" ", plain).replace('"', " ").split():
-            if token[0] == "-" and self._can_be_excluded(token[1:]):
+            if not is_prose and token[0] == "-" and self._can_be_excluded(token[1:]):
                 unwanted.append(token[1:])
             else:
                 wanted.append(token)

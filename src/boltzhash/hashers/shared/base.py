@@ -67,8 +67,8 @@ class Encoded(NamedTuple):
 class Hasher(Estimator):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_margins``.
 
-    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
-    ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
+    The text arguments ``language``, ``stem``, ``stop_words``, ``token_pattern``, ``max_words``,
+    ``min_df`` and ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
     matrix. A subclass names its own arguments and passes the rest on.
     """
 
@@ -85,6 +85,7 @@ class Hasher(Estimator):
         n_bits: int = 64,
         *,
         language: str | None = "english",
+        stem: bool = False,
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
         max_words: int = 10_000,
@@ -94,6 +95,7 @@ class Hasher(Estimator):
     ) -> None:
         self.n_bits = n_bits
         self.language = language
+        self.stem = stem
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.max_words = max_words
@@ -278,7 +280,9 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        settings = {"class": type(self).__name__, **self._plain_params()}
+        # Models from before there were stems keep their fingerprints.
+        params = self._plain_params(leave_out=() if self.stem else ("stem",))
+        settings = {"class": type(self).__name__, **params}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
     def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -291,12 +295,14 @@ class Hasher(Estimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _words(self) -> list[str] | None:
-        return self.tfidf_.words_ if self.tfidf_ is not None else None
+        return self.tfidf_.spellings_ if self.tfidf_ is not None else None
 
     def _stored_arrays(self) -> Arrays:
         arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
         if self.tfidf_ is not None:
             arrays["tfidf.idf"] = self.tfidf_.idf_
+            if self.tfidf_.columns_ is not None:
+                arrays["tfidf.columns"] = self.tfidf_.columns_
         if self.feature_scaling_ is not None:
             arrays.update(self.feature_scaling_.arrays())
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
@@ -320,13 +326,9 @@ class Hasher(Estimator):
         hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
         hasher.tfidf_ = None
         if words is not None:
-            idf = arrays["tfidf.idf"]
-            if len(words) != hasher.n_features_in_ or len(idf) != len(words):
-                raise ModelError(
-                    f"the vocabulary has {len(words)} words and {len(idf)} weights; "
-                    f"the model has {hasher.n_features_in_}"
-                )
-            hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
+            idf, columns = arrays["tfidf.idf"], arrays.get("tfidf.columns")
+            _check_vocabulary(words, columns, idf, hasher.n_features_in_)
+            hasher.tfidf_ = TfIdf.from_vocabulary(words, columns, idf, hasher.token_pattern)
         prefix = "learned."
         learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
         check_numbers(learned)
@@ -393,6 +395,7 @@ class Hasher(Estimator):
             return matrix
         tfidf = TfIdf(
             language=self.language,
+            stem=self.stem,
             stop_words=self.stop_words,
             token_pattern=self.token_pattern,
             max_words=self.max_words,
@@ -474,6 +477,21 @@ class Hasher(Estimator):
 
     def _collapse_advice(self) -> str:
         return "The documents may be too alike or too few"
+
+
+def _check_vocabulary(
+    words: list[str], columns: NDArray[np.int32] | None, idf: NDArray[np.float64], n_features: int
+) -> None:
+    """Refuse a stored vocabulary that does not fit the model."""
+    if columns is None:
+        fits = len(words) == n_features
+    else:
+        fits = len(columns) == len(words) and set(columns.tolist()) == set(range(n_features))
+    if not fits or len(idf) != n_features:
+        raise ModelError(
+            f"the vocabulary has {len(words)} words and {len(idf)} weights; "
+            f"the model has {n_features}"
+        )
 
 
 def _arguments_of(function: Any) -> list[inspect.Parameter]:
