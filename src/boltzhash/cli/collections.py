@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import (
@@ -124,11 +125,16 @@ def add_parsers(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "export",
-        help="write the documents of a collection as JSONL",
-        description="Write id, text and metadata of every document, one JSON object per line.",
+        help="write the documents of a collection as JSONL, or its codes",
+        description="Write id, text and metadata of every document, one JSON object per line. With "
+        "--codes, ids and packed codes: a folder as encode writes it (NumPy), or a Parquet file if its "
+        "name ends in .parquet.",
     )
     add_collection(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="JSONL", help="file to write")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write; - is standard output"
+    )
+    parser.add_argument("--codes", action="store_true", help="the codes instead of the documents")
     add_json(parser)
     parser.set_defaults(run=export)
 
@@ -223,6 +229,9 @@ def stats(options: argparse.Namespace) -> int:
         lines.append(f"unfinished: {facts['unfinished']['name']}")
     if facts["rehash"]:
         lines.append(f"rehash under way: {facts['rehash']['documents']} documents done")
+    if options.check:
+        facts["checked"] = True
+        lines.append("checked: everything is as it was written")
     return report(options, facts, "\n".join(lines))
 
 
@@ -251,7 +260,13 @@ def backup(options: argparse.Namespace) -> int:
 
 def export(options: argparse.Namespace) -> int:
     with opened(options.collection) as collection:
-        n = collection.export(options.output)
+        if options.output == "-":
+            if options.codes or options.json:
+                raise ValueError("-o - writes documents: leave out --codes and --json")
+            collection.export(sys.stdout)
+            return OK
+        write = collection.export_codes if options.codes else collection.export
+        n = write(options.output)
     facts = {"export": options.output, "documents": n}
     return report(options, facts, f"wrote {options.output}: {n} documents")
 

@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from boltzhash.text.tokens import printable
+
 OK, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = 0, 2, 3, 4, 5, 130
 
 EXIT_CODES = """\
@@ -22,10 +24,10 @@ exit codes:
 
 def say(message: str) -> None:
     """A note for the person at the terminal."""
-    print(f"boltzhash: {message}", file=sys.stderr)
+    print(f"boltzhash: {printable(message)}", file=sys.stderr)
 
 
 def report(options: argparse.Namespace, facts: dict[str, Any], text: str) -> int:
     """The result of a command: facts with --json, else a text."""
-    print(json.dumps(facts, ensure_ascii=False) if options.json else text)
+    print(json.dumps(facts, ensure_ascii=False) if options.json else printable(text))
     return OK

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from boltzhash.arguments import check_integer
 from boltzhash.collection.engines import create_store, open_store, parse_location
-from boltzhash.collection.export import write_jsonl
+from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.filters import Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
@@ -147,7 +147,10 @@ class Collection:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Collection {self.location}>"
+        if not self._is_open:
+            return f"<Collection {self.location}, closed>"
+        now = self.standing()
+        return f"<Collection {self.location}: {now.n_documents} documents, {now.n_bits} bits>"
 
     @property
     def location(self) -> str:
@@ -425,7 +428,7 @@ class Collection:
             )
         with self._open_lock():
             index = self._store.build_index()
-            codes = self.hasher.transform(texts)
+            codes = self.hasher.encode(texts)
 
             def measure(standing: Standing) -> dict[str, Any]:
                 def nearest(query: int, approximate: bool) -> list[int]:
@@ -524,9 +527,27 @@ class Collection:
         with self._open_lock():
             self._store.backup(target)
 
-    def export(self, path: str | Path) -> int:
-        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` per line."""
-        return write_jsonl(iter(self), Path(path))
+    def export(self, target: str | Path | IO[str]) -> int:
+        """Write all documents as JSONL, one ``{"id", "text", "metadata"}`` per line; returns how many.
+
+        ``target`` is the file to write, or one that is open.
+        """
+        return write_jsonl(iter(self), Path(target) if isinstance(target, str | Path) else target)
+
+    def export_codes(self, path: str | Path) -> int:
+        """Write all codes with their ids; returns how many.
+
+        A folder as ``boltzhash encode`` writes it (codes.npy and ids.jsonl), or a Parquet file with the
+        columns id, code and known (whether the model knew a word) if ``path`` ends in ``.parquet``.
+        """
+
+        def read(standing: Standing) -> tuple[Rows, list[Id], str]:
+            rows = self._store.rows()
+            return rows, list(map(_there, self._store.ids_at(rows.places))), standing.model
+
+        rows, ids, model = self._read(read)
+        write_codes_of(rows, ids, model, Path(path))
+        return len(ids)
 
     def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
         """Keep files beside the documents, such as their map; replaces earlier ones with that name."""

@@ -125,7 +125,7 @@ class Finder:
     def _coded(self, queries: Sequence[str], features: Any) -> list[CodedQuery]:
         if features is None:
             return [coded_query(self._hasher, query) for query in queries]
-        codes = self._hasher.transform(queries, features=features)
+        codes = self._hasher.encode(queries, features=features)
         return [
             coded_query(self._hasher, code)._replace(text=text, words=self._hasher.tfidf([text]))
             for text, code in zip(queries, codes, strict=True)

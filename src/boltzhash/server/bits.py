@@ -217,7 +217,7 @@ def explain_hit(
 
 def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> tuple[Any, set[str]]:
     if isinstance(query, TextQuery):
-        return collection.hasher.transform([query.text])[0], set(tokenize(query.text))
+        return collection.hasher.encode([query.text])[0], set(tokenize(query.text))
     if isinstance(query, IdQuery):
         document, code, _ = stored_document(collection, query.id)
         return np.frombuffer(code, np.uint8), set(tokenize(document.text))
