@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-
 import numpy as np
 import pytest
 
-from boltzhash.search.inverted import WordIndex, digest_of, merged, segment_of
+from boltzhash.search.inverted import WordIndex
 from boltzhash.search.relevance import K1, B
+from boltzhash.search.segments import Segment, digests_of, merged, segment_of
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -25,13 +24,25 @@ def random_documents(n: int, seed: int = 0) -> dict[int, list[str]]:
     }
 
 
+def segment(words: dict[int, list[str]]) -> Segment:
+    """Of documents by place."""
+    known = sorted({word for some in words.values() for word in some})
+    numbers = [known.index(word) for some in words.values() for word in some]
+    rows = np.repeat(np.arange(len(words)), [len(some) for some in words.values()])
+    return segment_of(
+        np.array(list(words), dtype=np.uint32),
+        np.array([len(some) for some in words.values()], dtype=np.uint32),
+        digests_of(known),
+        np.array(numbers, dtype=np.int64),
+        rows,
+        np.ones(len(rows), dtype=np.int64),
+    )
+
+
 def index_of(documents: dict[int, list[str]], n_segments: int = 1) -> WordIndex:
     places = list(documents)
     parts = np.array_split(places, n_segments)
-    segments = [
-        segment_of({p: Counter(documents[p]) for p in part}, [len(documents[p]) for p in part])
-        for part in (part.tolist() for part in parts)
-    ]
+    segments = [segment({place: documents[place] for place in part.tolist()}) for part in parts]
     return WordIndex(segments, np.array(places, dtype=np.int64))
 
 
@@ -82,32 +93,30 @@ def test_overwritten_and_deleted_documents_count_as_they_are_now() -> None:
     now = {place: old[place] for place in places[:40]}
     changed = dict(zip(places[10:25], list(new.values())[:15], strict=True))
     now |= changed
-    segments = [
-        segment_of({p: Counter(w) for p, w in part.items()}, [len(w) for w in part.values()])
-        for part in (old, changed)
-    ]
+    segments = [segment(part) for part in (old, changed)]
     there = np.array(list(now), dtype=np.int64)
     index = WordIndex(segments, there)
     query = {"w1": 1.0, "w7": 1.0, "w25": 1.0}
-    for one in (index, WordIndex([merged(segments, index.latest)], there)):
+    for one in (index, WordIndex([merged(segments)], there)):
         found = one.score(query)
         assert {p: found.scores[p] for p in now} == pytest.approx(bm25(now, query), rel=1e-5)
         assert set(found.found.tolist()) <= set(now)
 
 
 def test_a_word_that_occurs_very_often_counts_as_255_times() -> None:
-    index = index_of({1: ["w1"] * 1000, 2: ["w2"]})
-    places, counts = index.postings("w1")
-    assert (places.tolist(), counts.tolist()) == ([1], [255])
+    (often,) = index_of({1: ["w1"] * 1000, 2: ["w2"]}).segments
+    starts, ends = often.ranges(digests_of(["w1"]))
+    assert often.places_of_words[starts[0] : ends[0]].tolist() == [1]
+    assert often.counts[starts[0] : ends[0]].tolist() == [255]
 
 
 def test_nothing_is_found_in_nothing() -> None:
     index = WordIndex([], np.empty(0, dtype=np.int64))
     found = index.score({"w1": 1})
     assert (found.found.tolist(), found.deviation) == ([], 0.0)
-    assert index.postings("w1")[0].tolist() == []
+    assert index.having("w1").tolist() == []
 
 
 def test_words_have_digests_of_their_own() -> None:
-    digests = {digest_of(word) for word in (*WORDS, "=w1", "W1", "")}
+    digests = set(digests_of([*WORDS, "=w1", "W1", ""]).tolist())
     assert len(digests) == len(WORDS) + 3
