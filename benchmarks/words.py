@@ -11,8 +11,8 @@ Ids are ``doc-0``, ``doc-1`` …; codes are of LSH, 64 bits, fitted on 20,000 of
 
 Each part runs in a process of its own, which takes the time by the clock and of the CPU (all threads)
 and its peak memory, mapped files included. FTS5 (tokenizer porter, no copy of the texts) and tantivy
-(``en_stem``, frequencies without positions) index the same texts and are asked for ten documents with any
-of the words. Prints a table and writes JSON.
+(``en_stem``, frequencies without positions) index the same texts and are asked for ten documents with
+any of the words. Prints a table and writes JSON.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -113,8 +114,8 @@ def make_texts(folder: Path, n: int) -> None:
             of_one = starts[one] + (rng.random(len(one)) * lengths[one]).astype(int)
             of_all = (rng.random(len(one)) * total).astype(int)
             chosen = words[np.where(rng.random(len(one)) < OF_ONE_TEXT, of_one, of_all)]
-            for text in np.split(chosen, np.cumsum(sizes)[:-1]):
-                file.write(" ".join(text) + "\n")
+            for some in np.split(chosen, np.cumsum(sizes)[:-1]):
+                file.write(" ".join(some) + "\n")
     questions = []
     stop_words = frozenset(function_words("english"))
     for text in every_text(folder, n // N_QUESTIONS or 1):
@@ -125,9 +126,8 @@ def make_texts(folder: Path, n: int) -> None:
 
 
 def real_texts(data: Path) -> Iterator[str]:
-    for path in sorted([*data.glob("*.jsonl.gz"), *data.glob("ir/*/corpus.jsonl*")]):
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-        with opened as file:
+    for path in sorted([*data.glob("*.jsonl.gz"), *data.glob("ir/*/corpus.jsonl.gz")]):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
             for line in file:
                 text = json.loads(line)["text"]
                 if len(text.split()) >= 10:
@@ -190,7 +190,7 @@ def first_search(folder: Path) -> Results:
         opened = taken.until_now()
         collection.search(question, by="both")
         found = taken.until_now()
-    files = [path for path in (folder / "collection" / WORDS_FOLDER).iterdir()]
+    files = list((folder / "collection" / WORDS_FOLDER).iterdir())
     return {
         "open": opened,
         "open and search": found,
@@ -203,7 +203,7 @@ def first_search(folder: Path) -> Results:
 def searches(folder: Path) -> Results:
     with Collection.open(folder / "collection") as collection:
         return {
-            by: _times(lambda question, by=by: collection.search(question, by=by), asked(folder))
+            by: _times(partial(collection.search, by=by), asked(folder))
             for by in ("both", "words", "codes")
         }
 

@@ -1,7 +1,7 @@
 """Documents → a segment of an inverted index, many at a time.
 
-The words of a text are those of its tokens, what stands between blanks. Tokens repeat themselves, so each
-is cut into words once, and the rest is counting numbers. What comes out is what
+The words of a text are those of its tokens, what stands between blanks. Tokens repeat themselves, so
+each is cut into words once, and the rest is counting numbers. What comes out is what
 :meth:`boltzhash.text.words.Words.counts` and ``length`` say of each document.
 """
 
@@ -117,7 +117,7 @@ class DocumentCounter:
 class _IdWords(NamedTuple):
     """Numbers of words, the rows of their documents, how often each counts.
 
-    ``lengths`` is what each document's length gains, ``new`` are the digests of words that had no number.
+    ``lengths`` is what each document's length gains, ``new`` are the digests of words without a number.
     """
 
     words: Ints
@@ -133,4 +133,5 @@ def _texts(documents: Sequence[Document]) -> tuple[list[str], Ints, Ints]:
     titled = [(row, title) for row, doc in enumerate(documents) for title in titles_of(doc)]
     rows = [*range(len(documents)), *(row for row, _ in titled)]
     times = [1] * len(documents) + [NAME_WEIGHT] * len(titled)
-    return [*texts, *(title for _, title in titled)], np.array(rows), np.array(times)
+    every = [*texts, *(title for _, title in titled)]
+    return every, np.array(rows, dtype=np.int64), np.array(times, dtype=np.int64)

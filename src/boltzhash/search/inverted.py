@@ -7,7 +7,7 @@ there was a compiler at install time, to the same float32 as in NumPy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray

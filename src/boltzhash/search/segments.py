@@ -69,7 +69,7 @@ def digests_of(words: list[str]) -> NDArray[np.uint64]:
     """64 bits that stand for each word.
 
     >>> [f"{digest:x}" for digest in digests_of(["moon", "encyclopaedia"]).tolist()]
-    ['54f6a5c5c5d6d5b6', '0']
+    ['5f3c37df6785a568', 'dda35c924d9da3d0']
     """
     if _postings is not None:
         return np.frombuffer(_postings.digests(words), dtype=np.uint64)
@@ -195,7 +195,7 @@ def merged(segments: Sequence[Segment]) -> Segment:
 def _union(arrays: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     every = np.concatenate(arrays)
     every.sort()
-    return every[np.diff(every, prepend=~every[:1]) != 0]
+    return np.asarray(every[np.diff(every, prepend=~every[:1]) != 0])
 
 
 def _portions(segments: Sequence[Segment], words: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:

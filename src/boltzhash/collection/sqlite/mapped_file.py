@@ -2,7 +2,7 @@
 
 A header of one page (JSON), then the arrays one after the other. A file is written beside its place and
 moved there, never changed, so what a process has mapped stays what it was; its checksum is compared when
-it is opened. Large arrays can be left out of it, if whoever reads them compares them with sums of their own.
+it is opened. Large arrays can be left out of it, if who reads them compares them with sums of their own.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The folder ``words`` of a collection: segments of its inverted index, each in a file of its own.
 
-``segments.map`` names those that count, in order, and says up to which generation and place they go. It is
-replaced whole, after the files that it names were written; those that it no longer names are then
+``segments.map`` names those that count, in order, and says up to which generation and place they go. It
+is replaced whole, after the files that it names were written; those that it no longer names are then
 removed. All of it is a copy: SQLite is the truth.
 
-When a segment is opened, its words and the lengths of its documents are compared with their checksum. The
-postings are most of the file, so each block of them is compared when it is first read.
+When a segment is opened, its words and the lengths of its documents are compared with their checksum.
+The postings are most of the file, so each block of them is compared when it is first read.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ def write_segment(folder: Path, rules: str, segment: Segment) -> str | None:
     except OSError:
         return None
     name = f"{len(segment.places)}-{secrets.token_hex(8)}.map"
-    postings = [segment.places_of_words, segment.counts]
-    arrays = [segment.words, segment.ends, segment.places, segment.lengths, _sums(*postings)]
+    words, ends, places, lengths, places_of_words, counts, _ = segment
+    checked = (words, ends, places, lengths, _sums(places_of_words, counts))
     path = folder / WORDS_FOLDER / name
-    return name if write_mapped(path, _header(rules), arrays, postings) else None
+    is_written = write_mapped(path, _header(rules), checked, (places_of_words, counts))
+    return name if is_written else None
 
 
 def n_documents_of(name: str) -> int:
@@ -130,7 +131,7 @@ def _sums(places: NDArray[np.uint32], counts: NDArray[np.uint8]) -> NDArray[np.u
 
 def _sum(places: NDArray[np.uint32], counts: NDArray[np.uint8], start: int) -> int:
     block = slice(start, start + _BLOCK)
-    return zlib.crc32(np.ascontiguousarray(counts[block]), zlib.crc32(places[block].tobytes()))
+    return zlib.crc32(counts[block].tobytes(), zlib.crc32(places[block].tobytes()))
 
 
 class _Check:

@@ -274,7 +274,7 @@ class WordSnapshot:
 
 
 def first_alike(sizes: Sequence[int]) -> int | None:
-    """From where on segments should become one: eight or more, none much larger than the others.
+    """From where on segments should become one: if eight are alike, and none after the first is larger.
 
     >>> first_alike([9000] + [1024] * 8), first_alike([9000] + [1024] * 7)
     (1, None)
@@ -284,7 +284,7 @@ def first_alike(sizes: Sequence[int]) -> int | None:
         first = len(sizes)
         while first > 0 and sizes[first - 1] < limit:
             first -= 1
-        if len(sizes) - first >= _ALIKE:
+        if sum(_ALIKE * size >= limit for size in sizes[first:]) >= _ALIKE:
             return first
         limit *= _ALIKE
     return None
