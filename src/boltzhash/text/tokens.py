@@ -35,7 +35,7 @@ def fold(text: str) -> str:
     >>> fold("Ｓtraße")
     'strasse'
     """
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:

@@ -91,6 +91,12 @@ class Snapshot:
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
 
+    def places(self) -> Places:
+        """The places of all documents, in order."""
+        places = np.concatenate([self._mapped.places[~self._stale], self._in_memory().places])
+        places.sort()
+        return places
+
     def codes_at(self, places: Places) -> Codes:
         """The codes of documents that are there, by their places."""
         rows = np.searchsorted(self._mapped.places, places)
