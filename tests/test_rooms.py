@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "boltzhash"
 # A room imports rooms of earlier lines and itself. datasets and metrics stand beside the way from a text
 # to an answer: nothing in the package imports them, and they need little of it.
 ROOMS = [
-    ["arguments", "codes", "errors", "threads", "version"],
+    ["arguments", "codes", "errors", "progress", "threads", "version"],
     ["corpus"],
     ["text"],
     ["storage"],
