@@ -35,6 +35,7 @@ COMPILED = {"text._tokens", "hashers.shared._layers", "search._kernel"}  # they 
 LATE_IMPORTS = [
     ("hashers", "training", "imports torch, which only fitting needs"),
     ("boltzhash", "hashers", "public names are imported when they are first used"),
+    ("__main__", "cli", "Ctrl-C is dealt with before anything else is imported"),
     ("cli", "", "a command imports what it needs when it runs, so that --help is fast"),
 ]
 

@@ -27,6 +27,10 @@ class DuplicateIdError(ValueError):
     """A document was added under an id that the collection already has."""
 
 
+class ChangedDocumentsError(ValueError):
+    """An interrupted addition cannot go on: what comes now is not what came before."""
+
+
 class NotFittedError(ValueError, AttributeError):
     """A hasher is used before it is fitted; scikit-learn's error of this name if it is installed."""
 
