@@ -24,7 +24,7 @@ class CollectionBusyError(TimeoutError):
 
 
 class DuplicateIdError(ValueError):
-    """A document was added under an id that the collection already has."""
+    """A document has an id that another one already has."""
 
 
 class ChangedDocumentsError(ValueError):

@@ -25,6 +25,11 @@ def write_jsonl(documents: Iterator[Document], target: Path) -> int:
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        if error.errno is None or error.filename not in (None, str(unfinished)):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise

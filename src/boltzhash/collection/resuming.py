@@ -47,11 +47,16 @@ def trail_of(documents: Iterator[Document], came_to: dict[str, Any]) -> Trail:
     trail.follow(itertools.islice(documents, came_to["done"]))
     note = trail.note(came_to["name"])
     came_to = {"checksum": note["checksum"], **came_to}  # older collections have noted none
-    if note != came_to:
-        problem = f"the first {came_to['done']} must be as they were, and they are not"
-        if trail.done < came_to["done"]:
-            problem = f"expected at least {came_to['done']}, got {trail.done}"
-        raise ChangedDocumentsError(
-            f"these are not the documents whose addition was interrupted: {problem}"
+    if note == came_to:
+        return trail
+    number, last_id = came_to["done"] - 1, came_to["last_id"]
+    if (trail.done, note["last_id"]) != (came_to["done"], last_id):
+        got = "no more" if trail.done < came_to["done"] else repr(note["last_id"])
+        problem = f"number {number} must have the id {last_id!r}, got {got}"
+    else:
+        problem = (
+            f"ids, texts or metadata up to number {number} are no longer those that were added"
         )
-    return trail
+    raise ChangedDocumentsError(
+        f"these are not the documents whose addition was interrupted: {problem}"
+    )
