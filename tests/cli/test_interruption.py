@@ -78,8 +78,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
         assert stop(process) == Run(
             130,
             "",
-            f"boltzhash: {checkpoint} keeps what is done; the same command resumes from there\n"
-            "boltzhash: interrupted\n",
+            f"boltzhash: interrupted: {checkpoint} keeps what is done; the same command resumes from "
+            "there\n",
         )
     assert names(tmp_path) == ["model.checkpoint"]
     assert epochs_kept(checkpoint) == done
@@ -159,7 +159,7 @@ def test_an_interrupted_encode_leaves_nothing(fitted: Fitted, tmp_path: Path) ->
     arguments = ("encode", fitted.model, "-", "-o", tmp_path / "codes")
     with start(*arguments, stdin=subprocess.PIPE) as process:
         wait_for(lambda: names(tmp_path), process)  # the folder under construction
-        assert stop(process) == Run(130, "", "boltzhash: interrupted\n")
+        assert stop(process) == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
     assert names(tmp_path) == []
 
 

@@ -27,7 +27,7 @@ from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.encoding.model_files import ModelFile
-from boltzhash.errors import DuplicateIdError
+from boltzhash.errors import ChangedDocumentsError, DuplicateIdError
 
 Id = str | int
 
@@ -511,12 +511,16 @@ def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
     with pytest.raises(InterruptedError):
         collection.add_resumably(interrupted(), "all")
     collection = engine.reopen(collection)
-    assert collection.unfinished() == {"name": "all", "done": 2048, "last_id": 2047}
-    assert collection.stats()["unfinished"] == collection.unfinished()
+    unfinished = collection.unfinished()
+    assert collection.stats()["unfinished"] == unfinished
+    assert len(unfinished.pop("checksum")) == 64
+    assert unfinished == {"name": "all", "done": 2048, "last_id": 2047}
     with pytest.raises(
         ValueError, match="these are not the documents whose addition was interrupted"
     ):
         collection.add_resumably(documents[1:], "all")
+    with pytest.raises(ChangedDocumentsError, match="up to number 2047 are no longer those"):
+        collection.add_resumably([{"id": 0, "text": "cleaned"}, *documents[1:]], "all")
     assert collection.add_resumably(documents, "all") == 452
     assert collection.unfinished() is None
     assert [document.id for document in collection] == list(range(2500))

@@ -14,13 +14,16 @@ from boltzhash.cli.arguments import (
     add_json,
     add_metadata,
     add_model,
-    count_on_a_terminal,
+    corpus_name,
+    count_documents,
     read_documents,
     read_queries,
     with_progress,
 )
 from boltzhash.cli.opening import opened, opened_or_created
-from boltzhash.cli.reporting import OK, report, say
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says, report, say
+from boltzhash.cli.skipping import SkippedRecords, skipped_records
+from boltzhash.errors import ChangedDocumentsError
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -43,6 +46,11 @@ def add_parsers(subparsers: Any) -> None:
         required=True,
         metavar="COLLECTION",
         help=f"where to make it: {COLLECTION}",
+    )
+    parser.add_argument(
+        "--start-over",
+        action="store_true",
+        help="delete what an interrupted index has left there, and begin again",
     )
     add_metadata(parser)
     add_json(parser)
@@ -142,48 +150,61 @@ def add_parsers(subparsers: Any) -> None:
 def index(options: argparse.Namespace) -> int:
     from boltzhash.hashers import load
 
-    name = f"index {options.corpus}"
-    hasher = load(options.model)
-    corpus = read_documents(options)  # before a folder is made: the corpus may not be there
+    name = f"index {corpus_name(options)}"
+    with interruption_says(lambda: NOTHING_KEPT):
+        hasher = load(options.model)
+        skipped = skipped_records(options, options.output)
+        corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
     with opened_or_created(options.output, hasher) as collection:
-        unfinished = collection.unfinished()
-        if unfinished is None and len(collection):
-            raise FileExistsError(
-                f"{collection.location} is already a collection: add to it with `boltzhash add`"
-            )
-        if unfinished is not None and unfinished["name"] != name:
-            raise ValueError(
-                f"{collection.location} is unfinished: run `{unfinished['name']}` again, not "
-                f"`{name}`"
-            )
-        if unfinished is not None:
-            _say_where_it_resumes(unfinished)
-        shown = with_progress(corpus, "indexing", count_on_a_terminal(options))
-        added = collection.add_resumably(shown, name)
+        if options.start_over and collection.unfinished() is not None:
+            collection.delete(document.id for document in collection)
+            collection.forget_unfinished()
+        _check_new_or_resumed(collection, name)
+        with interruption_says(lambda: _what_is_kept(collection)):
+            shown = with_progress(corpus, "indexing", count_documents(options))
+            try:
+                added = collection.add_resumably(shown, name)
+            except ChangedDocumentsError as error:
+                raise ValueError(
+                    f"{error}. To start over, run the same command with --start-over: it deletes the "
+                    f"{len(collection)} documents that are in {collection.location}, and begins again"
+                ) from None
         unknown = collection.stats()["no_known_word"]
         if unknown:
             say(
                 f"{unknown} documents have no word that the model knows; they share the code of the "
                 "empty document"
             )
-        return _report_written(collection, options, added)
+        return _report_written(collection, options, added, skipped)
 
 
 def add(options: argparse.Namespace) -> int:
-    name = f"add {options.corpus}"
+    name = f"add {corpus_name(options)}"
     with opened(options.collection) as collection:
-        corpus = read_documents(options)
-        total = count_on_a_terminal(options)
+        skipped = skipped_records(options, options.collection)
+        corpus = read_documents(options, skipped)
+        total = count_documents(options)
+        unfinished = collection.unfinished()
+        goes_on = unfinished is not None and unfinished["name"] == name
         if options.upsert:
             written = collection.upsert(with_progress(corpus, "writing", total))
-            return _report_written(collection, options, written)
-        unfinished = collection.unfinished()
-        if unfinished is not None and unfinished["name"] == name:
+            if goes_on:
+                collection.forget_unfinished()
+            return _report_written(collection, options, written, skipped)
+        if unfinished is not None and goes_on:
             _say_where_it_resumes(unfinished)
         elif unfinished is not None:
             say(f"`{unfinished['name']}` was interrupted and can no longer resume where it stopped")
-        written = collection.add_resumably(with_progress(corpus, "adding", total), name)
-        return _report_written(collection, options, written)
+        with interruption_says(lambda: _what_is_kept(collection)):
+            shown = with_progress(corpus, "adding", total)
+            try:
+                written = collection.add_resumably(shown, name)
+            except ChangedDocumentsError as error:
+                raise ValueError(
+                    f"{error}. To start over, run the same command with --upsert: it overwrites the "
+                    "documents that are already there, and adds the others"
+                ) from None
+        return _report_written(collection, options, written, skipped)
 
 
 def delete(options: argparse.Namespace) -> int:
@@ -236,14 +257,13 @@ def stats(options: argparse.Namespace) -> int:
 
 
 def rehash(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from boltzhash.hashers import load
+    from boltzhash.progress import progress
 
     hasher = load(options.model)
     with (
         opened(options.collection) as collection,
-        tqdm(total=len(collection), desc="rehashing", unit=" documents", disable=None) as bar,
+        progress("rehashing", "documents", total=len(collection)) as bar,
     ):
         collection.rehash(hasher, on_batch=lambda done, _: bar.update(done - bar.n))
         facts = {"documents": len(collection), "bits": hasher.n_bits}
@@ -271,6 +291,36 @@ def export(options: argparse.Namespace) -> int:
     return report(options, facts, f"wrote {options.output}: {n} documents")
 
 
+def _check_new_or_resumed(collection: Collection, name: str) -> None:
+    """Refuse to index into what is finished, or was begun by another command."""
+    unfinished = collection.unfinished()
+    if unfinished is None and len(collection):
+        raise FileExistsError(
+            f"{collection.location} is already a collection: add to it with `boltzhash add`"
+        )
+    if unfinished is not None and unfinished["name"] != name:
+        raise ValueError(
+            f"{collection.location} is unfinished: run `{unfinished['name']}` again, not `{name}`, or "
+            "start over with --start-over"
+        )
+    if unfinished is not None:
+        _say_where_it_resumes(unfinished)
+
+
+def _what_is_kept(collection: Collection) -> str:
+    """After an interruption, when the collection itself may not answer any more."""
+    try:
+        unfinished = collection.unfinished()
+    except Exception:
+        return f"the same command resumes after what {collection.location} keeps"
+    if unfinished is None:
+        return NOTHING_KEPT
+    return (
+        f"{collection.location} keeps the first {unfinished['done']} documents; the same command "
+        "resumes after them"
+    )
+
+
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
     say(f"resuming after the {unfinished['done']} documents that are already there")
 
@@ -284,8 +334,12 @@ def _id(text: str, collection: Collection) -> str | int:
     return value if isinstance(value, str) or value in collection else text
 
 
-def _report_written(collection: Collection, options: argparse.Namespace, n: int) -> int:
+def _report_written(
+    collection: Collection, options: argparse.Namespace, n: int, skipped: SkippedRecords | None
+) -> int:
     facts = {"collection": collection.location, "written": n, "documents": len(collection)}
+    if skipped is not None:
+        facts.update(skipped.report())
     return report(
         options,
         facts,

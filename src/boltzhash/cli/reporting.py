@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from boltzhash.text.tokens import printable
@@ -22,9 +25,56 @@ exit codes:
 """
 
 
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """How much a command says; may stand before or after its name."""
+    how_much = parser.add_mutually_exclusive_group()
+    how_much.add_argument(
+        *("-q", "--quiet"),
+        action="store_const",
+        dest="level",
+        const=logging.WARNING,
+        default=argparse.SUPPRESS,
+        help="say nothing but results, warnings and errors",
+    )
+    how_much.add_argument(
+        *("-v", "--verbose"),
+        action="store_const",
+        dest="level",
+        const=logging.DEBUG,
+        default=argparse.SUPPRESS,
+        help="say more about what is being done",
+    )
+
+
+def show_notes(level: int) -> None:
+    """Show what the library logs under ``boltzhash`` as our own messages."""
+    logger = logging.getLogger("boltzhash")
+    logger.setLevel(level)
+    logger.handlers = [_Notes()]
+
+
+class _Notes(logging.Handler):
+    """On the standard error of the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"boltzhash: {printable(record.getMessage())}", file=sys.stderr)
+
+
+NOTHING_KEPT = "nothing was kept"
+
+
+@contextmanager
+def interruption_says(what: Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C say what is kept of the work in this block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(what()) from None
+
+
 def say(message: str) -> None:
-    """A note for the person at the terminal."""
-    print(f"boltzhash: {printable(message)}", file=sys.stderr)
+    """A note for the person at the terminal, who may have asked for --quiet."""
+    logging.getLogger("boltzhash").info("%s", message)
 
 
 def report(options: argparse.Namespace, facts: dict[str, Any], text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,11 +20,11 @@ from boltzhash.collection.requests import (
     SearchRequest,
     check_not_empty,
     check_radius,
-    check_resumed,
     check_wait,
     check_wanted,
     checked_search,
 )
+from boltzhash.collection.resuming import Trail, trail_of
 from boltzhash.collection.statistics import statistics
 from boltzhash.collection.store import (
     BATCH,
@@ -191,30 +190,34 @@ class Collection:
         """Add documents; after an interruption the same call resumes after the last batch.
 
         ``name`` says what is being added. The collection remembers how far it got until everything is
-        added; the same documents must come again in the same order. Returns how many this call added.
+        added; the same documents must come again in the same order, or it is a
+        :class:`boltzhash.errors.ChangedDocumentsError`. Returns how many this call added.
         """
         came_to = self.unfinished()
         remaining = checked_documents(documents)
-        done = 0
-        if came_to is not None and came_to["name"] == name:
-            done = came_to["done"]
-            check_resumed(next(itertools.islice(remaining, done - 1, None), None), came_to)
+        goes_on = came_to is not None and came_to["name"] == name
+        trail = trail_of(remaining, came_to) if came_to is not None and goes_on else Trail()
 
         def write(batch: list[Coded]) -> None:
-            nonlocal done
-            done += len(batch)
+            trail.follow(coded.document for coded in batch)
             self._store.add(batch)
-            last = batch[-1].document.id
-            self._store.note_unfinished({"name": name, "done": done, "last_id": last})
+            self._store.note_unfinished(trail.note(name))
 
         added = self._write_batches(remaining, write)
-        with self._open_lock():
-            self._store.write(lambda _: self._store.note_unfinished(None))
+        self.forget_unfinished()
         return added
 
     def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`add_resumably` left unfinished: ``name``, ``done`` and ``last_id``, or None."""
+        """What :meth:`add_resumably` left unfinished, or None.
+
+        ``name``, ``done``, ``last_id``, and ``checksum``, that of the documents which are there.
+        """
         return self._read(lambda standing: standing.unfinished)
+
+    def forget_unfinished(self) -> None:
+        """Give up what :meth:`add_resumably` left unfinished; the documents that it added stay."""
+        with self._open_lock():
+            self._store.write(lambda _: self._store.note_unfinished(None))
 
     def add_from(
         self,

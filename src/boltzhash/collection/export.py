@@ -79,6 +79,11 @@ def _whole_or_nothing(target: Path, expected: str) -> Iterator[Path]:
     try:
         yield unfinished
         os.replace(unfinished, target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        if error.errno is None or error.filename not in (None, str(unfinished)):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise

@@ -125,8 +125,11 @@ def _check_fields(database: Database) -> None:
 def backup(database: Database, folder: Path, target: Path) -> None:
     """A copy of the last committed generation, with its models, in a new folder."""
     with atomic_folder(target, "boltzhash collection") as fresh:
-        with database.plain_errors():
-            database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
+        try:
+            with database.plain_errors():
+                database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
+        except OSError as error:  # it is the copy that could not be written
+            raise OSError(error.errno, error.strerror, str(target)) from error
         (fresh / MODELS).mkdir()
         with closing(Database(fresh, database.wait)) as copy, copy.reading() as state:
             for model in filter(None, (state.model, state.next_model)):

@@ -220,6 +220,11 @@ class SqliteStore:
         return self._snapshot.rows()
 
     def documents(self) -> Iterator[Document]:
+        if self._database.is_alone:
+            with self._database.reading():
+                found = list(all_documents(self._database))
+            yield from found
+            return
         # On its own connection, so that the generation holds while others are read.
         database = Database(self._folder, self._database.wait)
         try:
