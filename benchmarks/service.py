@@ -1,9 +1,9 @@
 """A service under load, and whether it told the truth.
 
-Starts ``boltzhash serve`` with several workers over a copy of a collection, searches it by
-codes over 64 connections for a minute while four of them add and delete documents, and kills a worker half-way. Afterwards every
-answer is compared with exact search in the generation that it names, and every acknowledged write is
-looked for. Prints a table and writes JSON.
+Starts ``boltzhash serve`` with several workers over a copy of a collection, searches it by codes over 64
+connections for a minute while four of them add and delete documents, and kills a worker half-way.
+Afterwards every answer is compared with exact search in the generation that it names, and every
+acknowledged write is looked for. Prints a table and writes JSON.
 
     python benchmarks/service.py COLLECTION [--seconds 60] [--connections 64] [--workers 2]
 """

@@ -59,12 +59,16 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
 
 
 def words_in(text: str, sought: Sought) -> list[str]:
-    """The words of a text that were asked for, in lower case as it spells them, each once.
+    """The words of a text that were asked for, each in lower case in its first form alone.
 
     >>> words_in("It reads. Read e-mail!", Sought.by_query(Words(), "reading email"))
-    ['reads', 'read', 'e-mail']
+    ['reads', 'e-mail']
     """
-    return list(dict.fromkeys(text[start:end].lower() for start, end in _spans(text, sought)))
+    forms: dict[frozenset[str], str] = {}
+    for start, end in _spans(text, sought):
+        asked_for = sought.words.intersection(sought.cut.of(text[start:end]))
+        forms.setdefault(asked_for, text[start:end].lower())
+    return list(forms.values())
 
 
 def _spans(text: str, sought: Sought) -> Iterator[tuple[int, int]]:
