@@ -45,14 +45,21 @@ def pairs(answer: Any) -> list[tuple[Any, int]]:
 
 def test_searching(client: httpx.Client, collection: Any, long_hasher: Hasher) -> None:
     where = {"half": True}
-    for rerank in (False, True):
-        asked = {"text": "planet moon", "k": 7, "where": where, "rerank": rerank}
-        expected = collection.search("planet moon", 7, where=where, rerank=rerank)
+    ways = ["codes", "words", "both"] if collection.keeps_words else ["codes"]
+    for by in (None, *ways):
+        asked = {"text": "planet moon", "k": 7, "where": where, "by": by}
+        expected = collection.search("planet moon", 7, by=by, where=where)
         answer = client.post("/v1/search", json=asked)
         assert pairs(answer) == [(hit.id, hit.distance) for hit in expected]
-        assert [hit["code"] for hit in answer.json()["hits"]] == [h.code.hex() for h in expected]
-    similar = pairs(client.post("/v1/similar", json={"id": 4, "k": 2}))
-    assert similar == [(10, 0), (16, 0)]
+        hits = answer.json()["hits"]
+        assert [hit["code"] for hit in hits] == [hit.code.hex() for hit in expected]
+        assert [hit["score"] for hit in hits] == [
+            None if hit.score is None else round(hit.score, 4) for hit in expected
+        ]
+        assert answer.json()["query"]["by"] == expected.by
+        similar = pairs(client.post("/v1/similar", json={"id": 4, "k": 2, "by": by}))
+        assert similar == [(10, 0), (16, 0)]
+    assert client.get("/v1/stats").json()["keeps_words"] is collection.keeps_words
     code = long_hasher.transform(["oven flour"]).tobytes().hex()
     assert pairs(client.post("/v1/nearest", json={"code": code, "k": 3})) == [
         (3, 0),

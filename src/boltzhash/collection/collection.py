@@ -171,6 +171,11 @@ class Collection:
         """The model that makes the codes."""
         return self._read(self._hasher_of)
 
+    @property
+    def words(self) -> Words:
+        """How texts are cut into the words that they are found by."""
+        return _words_of(self.hasher.language)
+
     # Writing
 
     def add(self, documents: Documents) -> int:
@@ -323,7 +328,9 @@ class Collection:
                 hits = self._store.ranked(
                     coded, wanted, words, request.k, request.conditions, by=request.by
                 )
-            return Answer(hits, coded.text, coded.code, coded.known_words, request.by)
+            return Answer(
+                hits, coded.text, coded.code, coded.known_words, request.by, coded.margins
+            )
 
         return self._read(answer)
 
@@ -355,7 +362,7 @@ class Collection:
                     coded, wanted, words, k + 1, request.conditions, by=request.by
                 )
             others = [hit for hit in hits if hit.id != id][:k]
-            return Answer(others, None, coded.code, coded.known_words, request.by)
+            return Answer(others, None, coded.code, coded.known_words, request.by, coded.margins)
 
         return self._read(answer)
 

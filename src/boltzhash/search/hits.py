@@ -83,6 +83,8 @@ class Answer:
             nothing. None if the query was a code or was made from features.
         by : {"both", "words", "codes"}
             What it was found by.
+        margins : float64 array (n_bits,) or None
+            How sure the model is of each bit of the query's code; None if the query was a code.
 
         Examples
         --------
@@ -101,6 +103,7 @@ class Answer:
     code: Codes | None = None
     known_words: int | None = None
     by: str = "codes"
+    margins: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         asked = "a code" if self.query is None else repr(self.query[:60])

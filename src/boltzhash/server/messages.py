@@ -83,12 +83,16 @@ Where = Annotated[
 ]
 By = Annotated[
     Literal["both", "words", "codes"] | None,
-    Field(description="Find and rank by words and codes, by words, or by codes; both if it can"),
+    Field(
+        description="What documents are found and ranked by: words and codes in one score, words alone, "
+        "or codes alone. If it is left out both, or codes where the collection keeps no index of words"
+    ),
 ]
 Order = Annotated[
     StrictStr | None,
     Field(
-        description="By codes: what to rank the nearest 500 by",
+        description="How the nearest 500 are put in order; only for a search by codes, which "
+        "it implies",
         json_schema_extra={"enum": [*ORDERS, None]},
     ),
     AfterValidator(lambda order: order if order is None else check_order(order)),
@@ -182,13 +186,28 @@ class Piece(BaseModel):
     marked: bool = False
 
 
+class Parts(BaseModel):
+    """What a score is the sum of."""
+
+    words: Annotated[float, Field(description="BM25 in units of its spread for this query")]
+    code: Annotated[
+        float, Field(description="How well its code agrees with the query's; may be negative")
+    ]
+
+
 class Hit(BaseModel):
     id: str | int
-    distance: int
     score: Annotated[
-        float | None, Field(description="What it was ranked by; null if by codes alone")
+        float | None,
+        Field(description="What it was ranked by, more is better; null by codes alone"),
     ] = None
-    words: Annotated[float | None, Field(description="BM25 of its words")] = None
+    parts: Annotated[
+        Parts | None, Field(description="What the score is the sum of; null by codes alone")
+    ] = None
+    words: Annotated[float | None, Field(description="BM25 of its words; null by codes alone")] = (
+        None
+    )
+    distance: Annotated[int, Field(description="In how many bits its code differs")]
     title: str
     snippet: list[Piece]
     code: str
@@ -197,10 +216,16 @@ class Hit(BaseModel):
 
 class AskedFor(BaseModel):
     code: str
-    by: Annotated[str, Field(description="What was found and ranked by")]
+    by: Annotated[
+        Literal["both", "words", "codes"],
+        Field(description="What documents were found and ranked by"),
+    ]
     known_words: Annotated[
         int | None,
-        Field(description="How many words of the query the model knows; 0: hits mean nothing"),
+        Field(
+            description="How many words of the query the model knows; with 0 its code means nothing, "
+            "and the order of hits by codes neither"
+        ),
     ]
 
 
@@ -222,7 +247,10 @@ class Explanation(Answer):
     distance: int
     query_code: str
     document_code: str
-    shared_words: list[str]
+    shared_words: Annotated[
+        list[str],
+        Field(description="Words of the document that were asked for, also in another form"),
+    ]
     bits: list[BitAgreement]
 
 
@@ -323,6 +351,9 @@ class Stats(Answer):
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]
+    keeps_words: Annotated[
+        bool, Field(description="Whether documents can be found by words, and by both")
+    ]
     writing: Annotated[bool, Field(description="Whether documents can be added and deleted")]
     version: str
 
