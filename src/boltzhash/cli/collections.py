@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from boltzhash.cli import duplicates
 from boltzhash.cli.arguments import (
     COLLECTION,
     add_collection,
@@ -19,7 +20,7 @@ from boltzhash.cli.arguments import (
     with_progress,
 )
 from boltzhash.cli.opening import opened, opened_or_created
-from boltzhash.cli.reporting import OK, report, say
+from boltzhash.cli.reporting import report, say
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -76,16 +77,7 @@ def add_parsers(subparsers: Any) -> None:
     add_json(parser)
     parser.set_defaults(run=delete)
 
-    parser = subparsers.add_parser(
-        "duplicates",
-        help="find near-duplicates in a collection",
-        description="Print all groups of documents linked by steps of at most --radius bits, one "
-        "group per line, ids separated by tabs.",
-    )
-    add_collection(parser)
-    parser.add_argument("--radius", type=int, required=True, help="bits in which codes may differ")
-    add_json(parser)
-    parser.set_defaults(run=duplicates)
+    duplicates.add_parser(subparsers)
 
     parser = subparsers.add_parser(
         "stats",
@@ -194,17 +186,6 @@ def delete(options: argparse.Namespace) -> int:
     return report(
         options, facts, f"deleted {deleted} documents, {facts['documents']} are left{not_there}"
     )
-
-
-def duplicates(options: argparse.Namespace) -> int:
-    with opened(options.collection) as collection:
-        groups = collection.duplicates(options.radius)
-    for group in groups:
-        print(json.dumps(group, ensure_ascii=False) if options.json else "\t".join(map(str, group)))
-    if not options.json:
-        n_extra = sum(len(group) - 1 for group in groups)
-        say(f"{len(groups)} groups; without repetitions there would be {n_extra} fewer documents")
-    return OK
 
 
 def stats(options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,11 @@ from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
+from boltzhash.search.near_texts import places_that_may_be_near
 from boltzhash.storage.folders import atomic_folder
 from boltzhash.text.words import Words
+
+_COMPARED_AT_ONCE = 100
 
 
 class SqliteStore:
@@ -85,7 +88,8 @@ class SqliteStore:
     def write(self, change: Callable[[Standing], T]) -> T:
         with self._database.writing() as state:
             self._state = state
-            done = change(_standing(state))
+            before = _standing(state)._replace(generation=state.generation - 1)
+            done = change(before)
         self.written_generation = state.generation
         self.read(lambda _: None)  # so that the next search need not catch up
         return done
@@ -128,7 +132,7 @@ class SqliteStore:
     def ranked(
         self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
     ) -> list[Hit]:
-        self._words.follow(self._database, self._state, words, lambda: self._snapshot.rows().places)
+        self._follow_words(words)
         assert query.text is not None  # what is ranked by words is a text
         wanted = words.query(query.text)
 
@@ -163,8 +167,20 @@ class SqliteStore:
             for coded, score, part, distance in zip(found, *best[1:], strict=True)
         ]
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        return self._snapshot.has_known_within(code, radius)
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        self._follow_words(words)
+        assert query.text is not None  # what is compared with texts is a text
+        places = places_that_may_be_near(self._words.index, words, query.text, min_similarity)
+        if places is None:
+            yield from all_documents(self._database)
+            return
+        for start in range(0, len(places), _COMPARED_AT_ONCE):
+            yield from documents_at(self._database, places[start : start + _COMPARED_AT_ONCE])
+
+    def _follow_words(self, words: Words) -> None:
+        self._words.follow(self._database, self._state, words, lambda: self._snapshot.rows().places)
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot

@@ -9,7 +9,7 @@ const DEFAULTS = {
   k: 20,
   field: "",
   bit: null,
-  radius: 0,
+  alike: 80, // percent
   matrix: "",
 };
 const JSON_NAMES = ["like", "where"];
@@ -27,7 +27,7 @@ export function read() {
         continue; // a link that was cut short
       }
     } else if (name === "words") state.words = text !== "0";
-    else if (["k", "bit", "radius"].includes(name)) {
+    else if (["k", "bit", "alike"].includes(name)) {
       const value = Number.parseInt(text, 10);
       if (Number.isFinite(value)) state[name] = value;
     } else state[name] = text;
@@ -36,7 +36,7 @@ export function read() {
     state.where = {};
   }
   state.k = Math.min(Math.max(state.k, 1), 100);
-  state.radius = Math.min(Math.max(state.radius, 0), 8);
+  state.alike = Math.min(Math.max(state.alike, 50), 100);
   return state;
 }
 
