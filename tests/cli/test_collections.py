@@ -82,20 +82,6 @@ def test_delete(made: Made) -> None:
         assert [id_ for id_ in (1, "2", 3, "4", 5, "6") if id_ in collection] == [3]
 
 
-def test_duplicates(made: Made) -> None:
-    with Collection.open(made.collection) as collection:
-        groups = collection.duplicates(3)
-    assert groups
-    lines = succeed("duplicates", made.collection, "--radius", 3, "--json").splitlines()
-    assert [json.loads(line) for line in lines] == groups
-    result = run("duplicates", made.collection, "--radius", 3)
-    assert result.out == "".join("\t".join(map(str, group)) + "\n" for group in groups)
-    n_extra = sum(len(group) - 1 for group in groups)
-    assert f"{len(groups)} groups" in result.err
-    assert f"{n_extra} fewer documents" in result.err
-    assert "radius must be" in refused("duplicates", made.collection, "--radius", -1)
-
-
 def test_stats(made: Made) -> None:
     report = json.loads(succeed("stats", made.collection, "--json"))
     assert (report["documents"], report["bits"], report["method"]) == (60, 32, "ITQ")
@@ -131,7 +117,7 @@ def test_backup_and_export_come_back(made: Made, tmp_path: Path) -> None:
 
 
 def test_what_is_no_collection(made: Made, tmp_path: Path) -> None:
-    for command in (["stats"], ["delete", "1"], ["duplicates", "--radius", "1"]):
+    for command in (["stats"], ["delete", "1"], ["duplicates"]):
         message = refused(command[0], tmp_path, *command[1:])
         assert f"{tmp_path} is not a collection" in message
 

@@ -49,7 +49,8 @@ def test_from_a_corpus_to_answers(
     assert answer["hits"][0]["snippet"] == "moon orbit"
     (again,) = run("search", model, location, "moon orbit", "-k", "2", "--rerank")
     assert [hit["id"] for hit in again["hits"]] == [1, 7]
-    assert run("duplicates", location, "--radius", "0")[0] == [0, 6, 12]
+    copies = [{"id": 6, "similarity": 1.0}, {"id": 12, "similarity": 1.0}]
+    assert run("duplicates", location)[0] == {"kept": 0, "duplicates": copies}
     assert run("delete", location, "0")[0]["documents"] == 17
     assert run("add", location, corpus, "--upsert")[0]["documents"] == 18
     assert run("stats", location, "--check")[0]["documents"] == 18

@@ -103,9 +103,14 @@ def test_bits(client: httpx.Client, collection: Any) -> None:
 
 
 def test_duplicates(client: httpx.Client, collection: Any) -> None:
-    answer = client.get("/v1/duplicates", params={"radius": 0}).json()
-    groups = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
-    assert sorted(groups) == collection.duplicates(0) == [[i, i + 6, i + 12] for i in range(6)]
+    answer = client.get("/v1/duplicates").json()
+    groups = [(group["kept"], group["duplicates"]) for group in answer["groups"]]
+    assert groups == [
+        (kept, [member._asdict() for member in members])
+        for kept, members in collection.duplicates()
+    ]
+    shown = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
+    assert shown == [[i, i + 6, i + 12] for i in range(6)]
 
 
 def test_the_map(client: httpx.Client, collection: Any) -> None:

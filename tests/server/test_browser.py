@@ -32,7 +32,7 @@ VIEWS = {
     "codes": "?q=moon+star&by=codes",
     "map": "?view=map",
     "bits": "?view=bits&bit=1",
-    "duplicates": "?view=duplicates&radius=1",
+    "duplicates": "?view=duplicates&alike=50",
 }
 
 
@@ -342,7 +342,7 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
     assert page.locator("dialog img, dialog script, .hit img, .hit script").count() == 0
     assert page.title() != "1"
     page.keyboard.press("Escape")
-    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&radius=8"):
+    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&alike=50"):
         watched.open(query)
         assert page.title() != "1"
         assert page.locator("main img, main script").count() == 0
@@ -420,8 +420,12 @@ def test_the_duplicates(watched: Watched, site: Any) -> None:
     assert page.locator(".lead").inner_text().startswith(f"{n} group")
     copied = page.locator(".group", has_text="A copy").first
     assert copied.locator("article").count() == 2
-    page.locator("#radius").fill("8")
-    until(page, "document.querySelector('.lead').innerText.includes('at most 8 bits')")
+    assert copied.locator(".standing").all_inner_texts() == [
+        "to keep",
+        "100 % like the one to keep",
+    ]
+    page.locator("#alike").fill("50")
+    until(page, "document.querySelector('.lead').innerText.includes('at least 50 % alike')")
     page.wait_for_selector(".group mark.only")
 
 

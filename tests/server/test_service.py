@@ -333,27 +333,34 @@ def test_a_bit_lists_the_documents_of_which_it_is_surest(
 # The collection
 
 
-def test_near_duplicates_are_the_collections(
-    served: Any, served_folder: Path, corrsh: Hasher, documents: Any
-) -> None:
+def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -> None:
     with Collection.open(served_folder) as collection:
-        groups = collection.duplicates(1)
-
-    def likeness(group: list[Any]) -> float:
-        """The greatest cosine of two of the first twenty."""
-        texts = [d["text"] for id_ in group[:20] for d in documents if d["id"] == id_]
-        words = corrsh.tfidf(texts).toarray()
-        return float(np.round(np.max(words @ words.T - 2 * np.eye(len(texts))), 6))
-
-    expected = sorted(groups, key=likeness, reverse=True)
-    assert {"sky-0", 7} <= set(expected[0])  # one is a copy of the other
-    answer = served.client.get("/v1/duplicates", params={"radius": 1, "limit": 100}).json()
-    assert answer["n_groups"] == len(expected) > 0
-    found = [[d["id"] for d in group["documents"]] for group in answer["groups"]]
-    assert found == [group[:20] for group in expected]
-    assert answer["n_extra"] == sum(len(group) - 1 for group in expected)
-    second = served.client.get("/v1/duplicates", params={"radius": 1, "offset": 1, "limit": 1})
+        groups = collection.duplicates(0.5, keep="newest")
+    assert groups
+    asked = {"min_similarity": 0.5, "keep": "newest", "limit": 100}
+    answer = served.client.get("/v1/duplicates", params=asked).json()
+    assert (answer["min_similarity"], answer["keep"], answer["siblings"]) == (0.5, "newest", False)
+    assert answer["n_groups"] == len(groups)
+    assert answer["n_extra"] == sum(len(group.duplicates) for group in groups)
+    for told, group in zip(answer["groups"], groups, strict=True):
+        assert told["size"] == 1 + len(group.duplicates)
+        assert told["kept"] == group.kept
+        assert told["duplicates"] == [member._asdict() for member in group.duplicates]
+        whole = [group.kept, *(member.id for member in group.duplicates)][:20]
+        assert [document["id"] for document in told["documents"]] == whole
+    second = served.client.get("/v1/duplicates", params={**asked, "offset": 1, "limit": 1})
     assert second.json()["groups"] == answer["groups"][1:2]
+    default = served.client.get("/v1/duplicates").json()  # not what was asked for last
+    assert [group["kept"] for group in default["groups"]] == ["sky-0"]
+    assert default["groups"][0]["duplicates"] == [{"id": 7, "similarity": 1.0}]
+
+
+def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
+    with Collection.open(served_folder) as collection:
+        groups = collection.siblings(1.0)
+    answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
+    assert answer.json()["siblings"] is True
+    assert [group["kept"] for group in answer.json()["groups"]] == [group.kept for group in groups]
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from boltzhash.cli import duplicates
 from boltzhash.cli.arguments import (
     COLLECTION,
     add_collection,
@@ -85,16 +86,7 @@ def add_parsers(subparsers: Any) -> None:
     add_json(parser)
     parser.set_defaults(run=delete)
 
-    parser = subparsers.add_parser(
-        "duplicates",
-        help="find near-duplicates in a collection",
-        description="Print all groups of documents linked by steps of at most --radius bits, one "
-        "group per line, ids separated by tabs.",
-    )
-    add_collection(parser)
-    parser.add_argument("--radius", type=int, required=True, help="bits in which codes may differ")
-    add_json(parser)
-    parser.set_defaults(run=duplicates)
+    duplicates.add_parser(subparsers)
 
     parser = subparsers.add_parser(
         "stats",
@@ -221,17 +213,6 @@ def delete(options: argparse.Namespace) -> int:
     return report(
         options, facts, f"deleted {deleted} documents, {facts['documents']} are left{not_there}"
     )
-
-
-def duplicates(options: argparse.Namespace) -> int:
-    with opened(options.collection) as collection:
-        groups = collection.duplicates(options.radius)
-    for group in groups:
-        print(json.dumps(group, ensure_ascii=False) if options.json else "\t".join(map(str, group)))
-    if not options.json:
-        n_extra = sum(len(group) - 1 for group in groups)
-        say(f"{len(groups)} groups; without repetitions there would be {n_extra} fewer documents")
-    return OK
 
 
 def stats(options: argparse.Namespace) -> int:

@@ -11,6 +11,15 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from boltzhash.arguments import check_integer
+from boltzhash.collection.duplicates import (
+    MIN_SIMILARITY,
+    DuplicateGroup,
+    Texts,
+    check_duplicates,
+    duplicate_groups,
+    read_texts,
+    sibling_groups,
+)
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.filters import Where, parse_where
@@ -42,11 +51,11 @@ from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.encoding.ray import documents_encoded_on_ray
-from boltzhash.errors import CollectionError
+from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
-from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
+from boltzhash.text.shingles import similarity
 from boltzhash.text.words import Words
 from boltzhash.threads import in_batches, in_threads
 
@@ -389,37 +398,113 @@ class Collection:
 
         return self._read(answer)
 
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether there is a document at most ``radius`` bits from this text.
+    def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
+        """Whether there is a document whose text is at least that similar; see :meth:`duplicates`.
 
-        A text of which the model knows no word has a code that means nothing, and is never a duplicate.
+        True is certain: texts have been compared. A folder finds what to compare by the rarest words
+        and misses nothing; a server compares the documents with the nearest codes, and may.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, "first")
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
 
         def answer(standing: Standing) -> bool:
-            coded = coded_query(self._hasher_of(standing), text)
-            return bool(coded.known_words) and self._store.has_known_within(coded.code, radius)
+            hasher = self._hasher_of(standing)
+            found = self._store.may_be_near(
+                coded_query(hasher, text), _words_of(hasher.language), min_similarity
+            )
+            return any(similarity(text, document.text) >= min_similarity for document in found)
 
         return self._read(answer)
 
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
+    def duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """All groups of near-duplicates: a document to keep, and those that are near it.
 
-        Two members of a group may be further apart than the radius if others lie between them. Ids and
-        groups are in the order of insertion. Documents of which the model knows no word are in no
-        group: it means nothing that their codes are equal.
+        Similarity is Jaccard's of the texts' word trigrams (:mod:`boltzhash.text.shingles`); codes
+        play no part. Documents are gone through in the order of ``keep``: one that is at least
+        ``min_similarity`` to a document already kept joins the most similar of those, any other is
+        kept. So no two documents that are kept are near-duplicates, and none is missed.
+
+        Parameters
+        ----------
+        min_similarity : float
+            Above 0, up to 1: the same trigrams.
+        keep : {"first", "longest", "newest"}
+            Which one is kept: that inserted first or last, or that with the longest text.
+        on_batch : callable, optional
+            Is told how many documents have been read, and out of how many.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, keep)
+        return self._read(
+            lambda now: duplicate_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
 
-        def answer(_: Standing) -> list[list[Id]]:
-            rows = self._store.rows()
-            places = rows.places[rows.known]
-            groups = duplicate_groups(rows.codes[rows.known], radius)
-            return [list(map(_there, self._store.ids_at(places[group]))) for group in groups]
+    def siblings(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Groups of documents that share a template: similar from .5 on, but no near-duplicates.
 
-        return self._read(answer)
+        What :meth:`duplicates` would keep with the same arguments is grouped once more, in the same
+        way.
+        """
+        check_duplicates(min_similarity, keep, siblings=True)
+        return self._read(
+            lambda now: sibling_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
+
+    def delete_duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Delete all documents of :meth:`duplicates` but those to keep; returns the groups.
+
+        All in one transaction; if anyone has written since they were found, nothing is deleted.
+        """
+        check_duplicates(min_similarity, keep)
+
+        def found(now: Standing) -> tuple[int, list[DuplicateGroup]]:
+            texts = self._texts(now, keep, on_batch)
+            return now.generation, duplicate_groups(texts, min_similarity)
+
+        generation, groups = self._read(found)
+        superfluous = [duplicate.id for group in groups for duplicate in group.duplicates]
+
+        def delete(now: Standing) -> int:
+            if now.generation != generation:
+                raise CollectionBusyError(
+                    f"{self.location} was written to while duplicates were looked for: nothing was "
+                    "deleted. Look again when nobody writes"
+                )
+            return self._store.delete(superfluous)
+
+        if superfluous:
+            with self._open_lock():
+                self._store.write(delete)
+        return groups
+
+    def _texts(self, standing: Standing, keep: str, on_batch: OnBatch | None) -> Texts:
+        total = standing.n_documents
+
+        def documents() -> Iterator[Document]:
+            for done, coded in enumerate(self._store.coded_here(), start=1):
+                yield coded.document
+                if on_batch is not None and (done % BATCH == 0 or done == total):
+                    on_batch(done, total)
+
+        return read_texts(documents(), keep)
 
     def build_approximate(
         self, queries: Iterable[str] | None = None, *, k: int = 10
@@ -553,7 +638,8 @@ class Collection:
 
         def read(standing: Standing) -> tuple[Rows, list[Id], str]:
             rows = self._store.rows()
-            return rows, list(map(_there, self._store.ids_at(rows.places))), standing.model
+            ids = [id_ for id_ in self._store.ids_at(rows.places) if id_ is not None]
+            return rows, ids, standing.model
 
         rows, ids, model = self._read(read)
         write_codes_of(rows, ids, model, Path(path))
@@ -640,9 +726,3 @@ def _write_if(
         return False
     write(batch)
     return True
-
-
-def _there(id_: Id | None) -> Id:
-    if id_ is None:
-        raise CollectionError("a code has no document: the collection is damaged")
-    return id_

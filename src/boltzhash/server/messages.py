@@ -22,6 +22,7 @@ from boltzhash.server.settings import (
     MAX_DEPTH,
     MAX_IN_GROUP,
     MAX_K,
+    MAX_LISTED_IN_GROUP,
     MAX_QUERY,
     MAX_TEXT,
     MAX_VALUES,
@@ -309,15 +310,30 @@ class BitDocuments(Answer):
     ]
 
 
+class Duplicate(BaseModel):
+    id: str | int
+    similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
+
+
 class Group(BaseModel):
-    size: int
-    documents: Annotated[list[StoredDocument], Field(max_length=MAX_IN_GROUP)]
+    size: Annotated[int, Field(description="With the document that is kept")]
+    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    duplicates: Annotated[
+        list[Duplicate],
+        Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),
+    ]
+    documents: Annotated[
+        list[StoredDocument],
+        Field(max_length=MAX_IN_GROUP, description="The document to keep, then the first others"),
+    ]
 
 
 class Duplicates(Answer):
-    radius: int
+    min_similarity: float
+    keep: str
+    siblings: bool
     n_groups: int
-    n_extra: Annotated[int, Field(description="Documents that are near-copies of another")]
+    n_extra: Annotated[int, Field(description="Documents of all groups but those to keep")]
     groups: list[Group]
 
 

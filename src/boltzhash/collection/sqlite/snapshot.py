@@ -126,14 +126,6 @@ class Snapshot:
             found.append(Hits(rows.places[near], distances))
         return nearest_first(found)
 
-    def has_known_within(self, query: Codes, radius: int) -> bool:
-        """Whether there is a code that near whose document has a word that the model knows."""
-        for rows, mask in self._parts(None):
-            known = rows.known if mask is None else rows.known & mask
-            if len(scan.within(rows.codes, query, radius, known)[0]):
-                return True
-        return False
-
     def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         if len(self._mapped.places):
             mask = ~self._stale if self._stale.any() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,12 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import WordIndex
+from boltzhash.search.near_texts import places_that_may_be_near
 from boltzhash.search.ranking import Phrases, Ranked, rank
 from boltzhash.storage.folders import atomic_folder
 from boltzhash.text.words import WordQuery, Words
+
+_COMPARED_AT_ONCE = 100
 
 
 class SqliteStore:
@@ -95,7 +98,8 @@ class SqliteStore:
         self._added = []
         with self._database.writing() as state:
             self._state = state
-            done = change(_standing(state))
+            before = _standing(state)._replace(generation=state.generation - 1)
+            done = change(before)
         self.written_generation = state.generation
         self.read(lambda _: self._catch_up())
         return done
@@ -187,8 +191,23 @@ class SqliteStore:
             for coded, score, part, distance in zip(found, *best[1:], strict=True)
         ]
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        return self._snapshot.has_known_within(code, radius)
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        text = query.text
+        assert text is not None  # what is compared with texts is a text
+        places = self._words.ask(
+            self._database,
+            self._state,
+            words,
+            self._snapshot.places,
+            lambda index: places_that_may_be_near(index, words, text, min_similarity),
+        )
+        if places is None:
+            yield from all_documents(self._database)
+            return
+        for start in range(0, len(places), _COMPARED_AT_ONCE):
+            yield from documents_at(self._database, places[start : start + _COMPARED_AT_ONCE])
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot

@@ -9,7 +9,7 @@ const DEFAULTS = {
   k: 20,
   field: "",
   bit: null,
-  radius: 0,
+  alike: 80, // percent
   matrix: "",
 };
 const JSON_NAMES = ["like", "where"];
@@ -27,7 +27,7 @@ export function read() {
       } catch {
         continue; // a link that was cut short
       }
-    } else if (["k", "bit", "radius"].includes(name)) {
+    } else if (["k", "bit", "alike"].includes(name)) {
       const value = Number.parseInt(text, 10);
       if (Number.isFinite(value)) state[name] = value;
     } else state[name] = text;
@@ -38,7 +38,7 @@ export function read() {
   if (!query.has("by") && query.get("words") === "0") state.by = "codes"; // older links
   if (!WAYS.includes(state.by)) state.by = DEFAULTS.by;
   state.k = Math.min(Math.max(state.k, 1), 100);
-  state.radius = Math.min(Math.max(state.radius, 0), 8);
+  state.alike = Math.min(Math.max(state.alike, 50), 100);
   return state;
 }
 
