@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import time
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import (
@@ -18,7 +20,14 @@ from boltzhash.cli.arguments import (
     read_queries,
     with_progress,
 )
-from boltzhash.cli.opening import opened, opened_or_created
+from boltzhash.cli.learning import add_learning, opened_or_learned, refuse_learning
+from boltzhash.cli.opening import (
+    is_collection,
+    is_model_or_codes,
+    meant_id,
+    opened,
+    opened_or_created,
+)
 from boltzhash.cli.reporting import OK, report, say
 
 if TYPE_CHECKING:
@@ -31,10 +40,16 @@ def add_parsers(subparsers: Any) -> None:
         "index",
         help="make a collection of a corpus",
         description="Make a collection of all documents of a corpus, with a copy of the model in it. "
+        "Without a MODEL one is learned from the corpus first. "
         "The fields of a record other than text and id become metadata. An interrupted index resumes "
-        "where it stopped when the same command runs again.",
+        "where it stopped when the same command runs again; on a server, learning starts over.",
     )
-    add_model(parser)
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        help="folder written by fit, if the codes should come from that",
+    )
     add_corpus(parser)
     parser.add_argument(
         "-o",
@@ -45,7 +60,9 @@ def add_parsers(subparsers: Any) -> None:
     )
     add_metadata(parser)
     add_json(parser)
-    parser.set_defaults(run=index)
+    add_learning(parser)
+    # A corpus after options is not recognised if a model came before them: it is left for queries.
+    parser.set_defaults(run=index, queries=[], usage_error=parser.error)
 
     parser = subparsers.add_parser(
         "add",
@@ -134,12 +151,11 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def index(options: argparse.Namespace) -> int:
-    from boltzhash.hashers import load
-
+    _tell_model_from_corpus(options)
+    start = time.monotonic()
     name = f"index {options.corpus}"
-    hasher = load(options.model)
     corpus = read_documents(options)  # before a folder is made: the corpus may not be there
-    with opened_or_created(options.output, hasher) as collection:
+    with _opened_or_made(options) as collection:
         unfinished = collection.unfinished()
         if unfinished is None and len(collection):
             raise FileExistsError(
@@ -160,7 +176,9 @@ def index(options: argparse.Namespace) -> int:
                 f"{unknown} documents have no word that the model knows; they share the code of the "
                 "empty document"
             )
-        return _report_written(collection, options, added)
+        if options.model is not None:
+            return _report_written(collection, options, added)
+        return _report_learned(collection, options, added, time.monotonic() - start)
 
 
 def add(options: argparse.Namespace) -> int:
@@ -183,7 +201,7 @@ def add(options: argparse.Namespace) -> int:
 def delete(options: argparse.Namespace) -> int:
     given = read_queries(options)
     with opened(options.collection) as collection:
-        ids = [_id(text, collection) for text in given]
+        ids = [meant_id(text, collection) for text in given]
         deleted = collection.delete(ids)
         facts = {
             "deleted": deleted,
@@ -256,17 +274,39 @@ def export(options: argparse.Namespace) -> int:
     return report(options, facts, f"wrote {options.output}: {n} documents")
 
 
+def _tell_model_from_corpus(options: argparse.Namespace) -> None:
+    """One argument is a corpus, two are a model and a corpus."""
+    if options.queries:
+        if options.model is not None or len(options.queries) > 1:
+            options.usage_error(f"unrecognized arguments: {' '.join(options.queries)}")
+        options.model, options.corpus = options.corpus, options.queries[0]
+    if options.model is not None:
+        return
+    if is_model_or_codes(options.corpus):
+        options.usage_error(f"{options.corpus} is not a corpus: name one after the model")
+    if is_collection(options.corpus):
+        raise ValueError(
+            f"{options.corpus} is a collection, not a corpus: `boltzhash export` writes its documents "
+            "to a file"
+        )
+    if options.corpus == "-":
+        raise ValueError(
+            "standard input can be read only once, to learn a model or to index: name a MODEL, or "
+            "write it to a file first"
+        )
+
+
+def _opened_or_made(options: argparse.Namespace) -> Collection:
+    from boltzhash.hashers import load
+
+    if options.model is None:
+        return opened_or_learned(options)
+    refuse_learning(options)
+    return opened_or_created(options.output, load(options.model))
+
+
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
     say(f"resuming after the {unfinished['done']} documents that are already there")
-
-
-def _id(text: str, collection: Collection) -> str | int:
-    """The id that was meant: JSON if that is an id in the collection, else the text as it is."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, str) or value in collection else text
 
 
 def _report_written(collection: Collection, options: argparse.Namespace, n: int) -> int:
@@ -275,4 +315,24 @@ def _report_written(collection: Collection, options: argparse.Namespace, n: int)
         options,
         facts,
         f"{collection.location}: {n} documents written, {facts['documents']} in total",
+    )
+
+
+def _report_learned(
+    collection: Collection, options: argparse.Namespace, n: int, seconds: float
+) -> int:
+    facts = {
+        "collection": collection.location,
+        "written": n,
+        "documents": len(collection),
+        "method": type(collection.hasher).__name__,
+        "bits": collection.hasher.n_bits,
+        "seconds": round(seconds, 1),
+    }
+    return report(
+        options,
+        facts,
+        f"{collection.location}: {facts['documents']} documents, codes of {facts['bits']} bits "
+        f"({facts['method']}), {facts['seconds']} s\n"
+        f'ask it: boltzhash search {shlex.quote(collection.location)} "…"',
     )

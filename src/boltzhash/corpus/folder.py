@@ -15,7 +15,7 @@ def read_folder(root: Path, encoding: str) -> Iterator[Document]:
     Subfolders and links are followed; hidden and binary files are left out.
     """
     is_empty = True
-    for path in _visible_files(root):
+    for path in visible_files(root):
         text = _file_text(path, encoding)
         if text is not None:
             is_empty = False
@@ -29,7 +29,7 @@ def read_folder(root: Path, encoding: str) -> Iterator[Document]:
         )
 
 
-def _visible_files(root: Path) -> Iterator[Path]:
+def visible_files(root: Path) -> Iterator[Path]:
     """The files under a folder that are not hidden, in the order of their relative paths."""
     outermost: frozenset[tuple[int, int]] = frozenset()
     pending = [(root, True, outermost)]
