@@ -43,6 +43,7 @@ from boltzhash.collection.store import (
     T,
     Write,
     exists_already,
+    keeps_no_words,
     last_of_each,
     no_such_collection,
     refuse_taken,
@@ -206,7 +207,7 @@ class MilvusStore:
         *,
         by: str,
     ) -> list[Hit]:
-        raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
+        raise keeps_no_words(self.shown)
 
     def has_known_within(self, code: Codes, radius: int) -> bool:
         return bool(self._searcher(code, [], terms=["known == true"]).any_within(radius))
