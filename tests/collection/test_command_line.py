@@ -10,6 +10,7 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.cli.parser import main
+from boltzhash.collection import Collection
 
 TEXTS = ["star planet", "moon orbit", "bread butter", "oven flour", "ship sail", "anchor wave"]
 RECORDS = [{"id": i, "text": TEXTS[i % 6], "half": i < 9} for i in range(18)]
@@ -47,8 +48,14 @@ def test_from_a_corpus_to_answers(
     (answer,) = run("search", location, "moon orbit", "-k", "2", "--where", '{"half": true}')
     assert [(hit["id"], hit["distance"]) for hit in answer["hits"]] == [(1, 0), (7, 0)]
     assert answer["hits"][0]["snippet"] == "moon orbit"
-    (again,) = run("search", model, location, "moon orbit", "-k", "2", "--rerank")
+    (again,) = run("search", model, location, "moon orbit", "-k", "2", "--order", "words")
     assert [hit["id"] for hit in again["hits"]] == [1, 7]
+    with Collection.open(location) as collection:
+        for by in ("words", "both") if collection.keeps_words else ("codes",):
+            (answer,) = run("search", location, "star sail", "-k", "4", "--by", by)
+            expected = collection.search("star sail", 4, by=by)
+            assert [hit["id"] for hit in answer["hits"]] == expected.ids
+            assert answer["by"] == by
     assert run("duplicates", location, "--radius", "0")[0] == [0, 6, 12]
     assert run("delete", location, "0")[0]["documents"] == 17
     assert run("add", location, corpus, "--upsert")[0]["documents"] == 18
