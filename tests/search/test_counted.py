@@ -19,6 +19,7 @@ DOCUMENTS = [
     Document(7, "", None),
     Document("7", "7 csv.reader =7", {"subject": "naïve Häuser 機器学習"}),
     Document("doc-12", "row " * 300 + "doc 12 doc12", {"title": 5}),
+    Document("", "\0 \ud83d🙂 C++ '' -- don't " + "x" * 100_000 + " a.b.c.d.e.f.g"),
 ]
 
 
@@ -49,9 +50,9 @@ def check(segment: Segment, words: Words, documents: list[Document], places: lis
 
 @pytest.mark.usefixtures("compiled_or_not")
 def test_a_segment_has_the_counts_of_each_document() -> None:
-    words, places = Words(), [2, 3, 5, 8, 13, 21]
+    words, places = Words(), [2, 3, 5, 8, 13, 21, 34]
     counter = DocumentCounter(words)
-    for some in (slice(0, 6), slice(2, 4), slice(0, 6), slice(5, 6), slice(0, 0)):
+    for some in (slice(0, 7), slice(2, 4), slice(0, 7), slice(5, 6), slice(0, 0)):
         check(counter.segment(places[some], DOCUMENTS[some]), words, DOCUMENTS[some], places[some])
 
 

@@ -105,6 +105,26 @@ def test_overwritten_and_deleted_documents_count_as_they_are_now() -> None:
         assert set(found.found.tolist()) <= set(now)
 
 
+def test_deleted_documents_are_left_out_of_a_merged_segment() -> None:
+    old, new = random_documents(60, seed=3), random_documents(60, seed=4)
+    places = list(old)
+    changed = dict(zip(places[10:25], list(new.values())[:15], strict=True))
+    deleted = np.array(
+        [*places[::4], 10_000]
+    )  # also overwritten ones, and one that was never there
+    kept = {place: words for place, words in (old | changed).items() if place not in deleted}
+    made, expected = merged([segment(old), segment(changed)], deleted), segment(kept)
+    assert sorted(made.places.tolist()) == list(kept)
+    assert made.words.tolist() == expected.words.tolist()  # no word of theirs alone
+    assert made.ends.tolist() == expected.ends.tolist()
+    assert not np.isin(made.places_of_words, deleted).any()
+    there = np.array(list(kept), dtype=np.int64)
+    scores = [
+        WordIndex([one], there).score({"w1": 1.0, "w25": 1.0}).scores for one in (made, expected)
+    ]
+    assert np.array_equal(*scores)
+
+
 def test_a_word_that_occurs_very_often_counts_as_255_times() -> None:
     (often,) = index_of({1: ["w1"] * 1000, 2: ["w2"]}).segments
     starts, ends = often.ranges(digests_of(["w1"]))

@@ -401,8 +401,8 @@ class Collection:
     def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
         """Whether there is a document whose text is at least that similar; see :meth:`duplicates`.
 
-        True is certain: texts have been compared. A folder finds what to compare by the rarest words
-        and misses nothing; a server compares the documents with the nearest codes, and may.
+        True is certain: texts have been compared. A folder and PostgreSQL find what to compare by the
+        rarest words and miss nothing; Milvus compares the documents with the nearest codes, and may.
         """
         check_duplicates(min_similarity, "first")
         if not isinstance(text, str):

@@ -42,7 +42,9 @@ def places_that_may_be_near(
     for shingle in shingles:
         for word in shingle:
             having[word].add(shingle)
-    places_of = {word: _places(index, words, word) for word in having if _is_indexed(word)}
+    places_of = {
+        word: index.having(_index_word(words, word)) for word in having if _is_indexed(word)
+    }
     touched: set[tuple[str, ...]] = set()
     found: list[Places] = []
     for word in sorted(places_of, key=lambda word: (len(places_of[word]), word)):
@@ -53,9 +55,18 @@ def places_that_may_be_near(
     return None
 
 
-def _places(index: WordIndex, words: Words, word: str) -> Places:
+def looked_up_for(words: Words, text: str) -> set[str]:
+    """All words whose documents :func:`places_that_may_be_near` looks at.
+
+    >>> sorted(looked_up_for(Words(), "A cat's toys"))
+    ['cat', 'toy']
+    """
+    return {_index_word(words, word) for word in words_in(text) if _is_indexed(word)}
+
+
+def _index_word(words: Words, word: str) -> str:
     in_order = words.in_order(word)
-    return index.having(in_order[0] if in_order else word)
+    return in_order[0] if in_order else word
 
 
 def _is_indexed(word: str) -> bool:
