@@ -7,6 +7,7 @@ each is cut into words once, and the rest is counting numbers. What comes out is
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from boltzhash.corpus import Document
 from boltzhash.search.segments import Ints, Segment, digests_of, ranges, segment_of
 from boltzhash.text.blanks import make_tokens
-from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, titles_of
+from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, exact_of, name_of, titles_of
 
 _MOST_KNOWN = 500_000  # tokens that are remembered, before all are forgotten
 
@@ -69,13 +70,12 @@ class DocumentCounter:
         self._digests = array("Q")  # by the number of the word
 
     def _learn(self, tokens: list[str]) -> None:
-        words: list[str] = []
-        for token in tokens:
-            found = self._rules.of(token)
-            self._starts.append(len(self._words) + len(words))
-            self._sizes.append(len(found))
-            self._lengths.append(self._rules.n_telling(found))
-            words += found
+        words, sizes = self._rules.of_tokens(tokens)
+        n_words = np.array(sizes, dtype=np.int64)
+        starts = len(self._words) + np.cumsum(n_words) - n_words
+        self._starts.frombytes(starts.tobytes())
+        self._sizes.frombytes(n_words.tobytes())
+        self._lengths.frombytes(self._n_telling(words, n_words).tobytes())
         known = self._numbers
         for digest in digests_of(words).tolist():
             number = known.setdefault(digest, len(known))
@@ -83,33 +83,33 @@ class DocumentCounter:
                 self._digests.append(digest)
             self._words.append(number)
 
+    def _n_telling(self, words: list[str], sizes: Ints) -> Ints:
+        """How many of some words after the other count as length, for each some."""
+        telling = np.array(self._rules.are_telling(words), dtype=np.int64)
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        return np.bincount(rows, telling, len(sizes)).astype(np.int64)
+
     def _of_ids(self, documents: Sequence[Document]) -> _IdWords:
         """Hardly a word of an id comes again, so they are not remembered."""
-        words: list[str] = []
-        exact: list[str] = []
-        n_words, n_exact, lengths = array("q"), array("q"), array("q")
-        for document in documents:
-            parts, whole = self._rules.of_id(document.id)
-            words += parts
-            exact += whole
-            n_words.append(len(parts))
-            n_exact.append(len(whole))
-            lengths.append(NAME_WEIGHT * self._rules.n_telling(parts))
+        tokens = [name_of(document.id).split() for document in documents]
+        exact = [exact_of(document.id) for document in documents]
+        words, sizes = self._rules.of_tokens(list(itertools.chain.from_iterable(tokens)))
+        rows = np.arange(len(documents))
+        rows_of_tokens = np.repeat(rows, [len(some) for some in tokens])
+        n_words = np.bincount(rows_of_tokens, sizes, len(documents)).astype(np.int64)
         known, new = self._numbers, dict[int, int]()
         numbers = [
             known[digest] if digest in known else new.setdefault(digest, len(known) + len(new))
             for digest in digests_of(words).tolist()
         ]
         # No text has a word that is an exact id.
-        numbers += [
-            new.setdefault(digest, len(known) + len(new)) for digest in digests_of(exact).tolist()
-        ]
-        rows = np.arange(len(documents))
+        digests = digests_of(list(itertools.chain.from_iterable(exact)))
+        numbers += [new.setdefault(digest, len(known) + len(new)) for digest in digests.tolist()]
         return _IdWords(
             np.array(numbers, dtype=np.int64),
-            np.concatenate([np.repeat(rows, n_words), np.repeat(rows, n_exact)]),
-            np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(exact)]),
-            np.array(lengths, dtype=np.int64),
+            np.concatenate([np.repeat(rows, n_words), np.repeat(rows, [len(e) for e in exact])]),
+            np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(digests)]),
+            NAME_WEIGHT * self._n_telling(words, n_words),
             np.fromiter(new, np.uint64, len(new)),
         )
 
