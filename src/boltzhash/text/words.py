@@ -71,6 +71,7 @@ _AROUND_WORDS = ".,;:!?()[]{}<>\"'`*/"  # never the first or last character of a
 # Signs that are written in several ways, and some that are not seen at all.
 _SIGNS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "\u00ad": "", "\u200d": "", "\u2060": ""})
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*|[A-Z]+s?|[0-9]+")  # nothing to cut: most of any text
+_HYPHENATED = re.compile(f"(?:{_PLAIN.pattern})(?:-(?:{_PLAIN.pattern}))+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 _POINTS = re.compile(r"\.|::")
 _LAST_TWO = re.compile(r"[^.:]+(?:\.|::)[^.:]+$")
@@ -379,10 +380,9 @@ def _cut(token: str) -> _Cut:
     """The words of a token, folded but not stemmed."""
     if _PLAIN.fullmatch(token):
         return _Cut((token.lower()[:_LONGEST_WORD],), ())
-    if "-" in token and len(token) <= _LONGEST_WORD:
-        pieces = token.split("-")
-        if all(map(_PLAIN.fullmatch, pieces)):  # many an id is of this kind
-            return _Cut(tuple(map(str.lower, pieces)), ("".join(pieces).lower(),))
+    if len(token) <= _LONGEST_WORD and _HYPHENATED.fullmatch(token):  # many an id is of this kind
+        pieces = token.lower().split("-")
+        return _Cut(tuple(pieces), ("".join(pieces),))
     if token.isascii():
         chunks = _ASCII_CHUNKS.findall(token)
     else:
