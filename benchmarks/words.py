@@ -12,7 +12,7 @@ Ids are ``doc-0``, ``doc-1`` …; codes are of LSH, 64 bits, fitted on 20,000 of
 Each part runs in a process of its own, which takes the time by the clock and of the CPU (all threads)
 and its peak memory, mapped files included. FTS5 (tokenizer porter, no copy of the texts) and tantivy
 (``en_stem``, frequencies without positions) index the same texts and are asked for ten documents with
-any of the words. Prints a table and writes JSON.
+any of the words. Prints a table and writes JSON; collection_report.py makes a table of that.
 """
 
 from __future__ import annotations
