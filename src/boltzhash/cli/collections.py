@@ -19,8 +19,8 @@ from boltzhash.cli.arguments import (
     read_queries,
     with_progress,
 )
-from boltzhash.cli.opening import opened, opened_or_created
-from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says, report, say
+from boltzhash.cli.opening import is_collection, opened, opened_or_created
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, RESUMES, interruption_says, report, say
 from boltzhash.cli.skipping import SkippedRecords, skipped_records
 from boltzhash.errors import ChangedDocumentsError
 
@@ -142,27 +142,34 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def index(options: argparse.Namespace) -> int:
+    before = RESUMES if is_collection(options.output) else NOTHING_KEPT
+    with interruption_says(lambda: before):
+        return _index(options)
+
+
+def _index(options: argparse.Namespace) -> int:
     from boltzhash.hashers import load
 
     name = f"index {corpus_name(options)}"
-    with interruption_says(lambda: NOTHING_KEPT):
-        hasher = load(options.model)
-        skipped = skipped_records(options, options.output)
-        corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
-    with opened_or_created(options.output, hasher) as collection:
+    hasher = load(options.model)
+    skipped = skipped_records(options, options.output)
+    corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
+    with (
+        opened_or_created(options.output, hasher) as collection,
+        interruption_says(lambda: _what_is_kept(collection)),
+    ):
         if options.start_over and collection.unfinished() is not None:
             collection.delete(document.id for document in collection)
             collection.forget_unfinished()
         _check_new_or_resumed(collection, name)
-        with interruption_says(lambda: _what_is_kept(collection)):
-            shown = with_progress(corpus, "indexing", count_documents(options))
-            try:
-                added = collection.add_resumably(shown, name)
-            except ChangedDocumentsError as error:
-                raise ValueError(
-                    f"{error}. To start over, run the same command with --start-over: it deletes the "
-                    f"{len(collection)} documents that are in {collection.location}, and begins again"
-                ) from None
+        shown = with_progress(corpus, "indexing", count_documents(options))
+        try:
+            added = collection.add_resumably(shown, name)
+        except ChangedDocumentsError as error:
+            raise ValueError(
+                f"{error}. To start over, run the same command with --start-over: it deletes the "
+                f"{len(collection)} documents that are in {collection.location}, and begins again"
+            ) from None
         unknown = collection.stats()["no_known_word"]
         if unknown:
             say(
@@ -297,7 +304,7 @@ def _what_is_kept(collection: Collection) -> str:
     try:
         unfinished = collection.unfinished()
     except Exception:
-        return f"the same command resumes after what {collection.location} keeps"
+        return RESUMES
     if unfinished is None:
         return NOTHING_KEPT
     return (

@@ -59,6 +59,7 @@ class _Notes(logging.Handler):
 
 
 NOTHING_KEPT = "nothing was kept"
+RESUMES = "the same command resumes where it stopped"
 
 
 @contextmanager
@@ -66,7 +67,9 @@ def interruption_says(what: Callable[[], str]) -> Iterator[None]:
     """Let Ctrl-C say what is kept of the work in this block."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interruption:
+        if interruption.args:  # said by a block inside this one
+            raise
         raise KeyboardInterrupt(what()) from None
 
 
