@@ -85,12 +85,12 @@ def costs(one: Results) -> str:
         "all of them (hashing included)",
         "opening, first search": f"{one['open, s']:.2f} s, {one['first search, s']:.2f} s (where "
         f"codes.map was lost: {one['first search without codes.map, s']:.1f} s, once)",
-        "search, p50 / p99": both(one["search, ms"]),
+        "search by codes, p50 / p99": both(one["search by codes, ms"]),
         "with a filter asked before / a new one for 1 in 250 / for half": "; ".join(
-            both(one[f"search, {which}, ms"])
+            both(one[f"search by codes, {which}, ms"])
             for which in ("same filter", "new filter (1/250)", "new filter (half)")
         ),
-        "with rerank of 500": both(one["search, rerank, ms"]),
+        "the nearest 500 in the order of words": both(one["search by codes, order words, ms"]),
         "within 8 bits": both(one["within 8 bits, ms"]),
         "one document added, on disk": both(one["add one document, ms"]),
         "all near-duplicates within 2 bits": f"{one['duplicates within 2 bits, s']:.0f} s",
@@ -132,7 +132,7 @@ class Figures(NamedTuple):
 
 def figures(collection: Results, engines: Results, encoding: Results, search: Results) -> Figures:
     each = collection["bytes a document"]
-    by_text, by_code = collection["search, ms"], collection["search by code, ms"]["p50"]
+    by_text, by_code = collection["search by codes, ms"], collection["search by code, ms"]["p50"]
     (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
     return Figures(
         encoding["documents_per_second"]["texts → codes, 2 threads"],

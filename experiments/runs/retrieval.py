@@ -3,7 +3,8 @@
     BOLTZHASH_DATA=... python -m experiments.runs.retrieval --seeds 0 1 2
 
 Reads corpus.jsonl.gz, queries.jsonl and qrels.tsv of each collection from ir/NAME, in BEIR's layout.
-A model with the defaults and 64 bits is fitted on the documents alone. BM25 is bm25s with its stop words
+A model of 64 bits is fitted on the documents alone: with the defaults, and with stems, as ``boltzhash
+index`` fits one. BM25 is bm25s with its stop words
 and PyStemmer's English stems. Finished runs are skipped.
 """
 
@@ -16,18 +17,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from boltzhash import Collection, CorrSH, read_corpus
+from boltzhash import Collection, read_corpus
 from boltzhash.corpus import Document
 from boltzhash.corpus.judgements import Judgements, Questions, read_judgements, read_questions
 from boltzhash.metrics import evaluate_answers, ways_of_searching
 from boltzhash.metrics.asking import Way
 from experiments.results.files import Result, rounded, write
 from experiments.runs.corpora import checksum
-from experiments.runs.runner import circumstances
-from experiments.runs.sweeps import DEFAULT, Run, grid, unfinished
+from experiments.runs.runner import circumstances, make
+from experiments.runs.sweeps import DEFAULT, Run, Settings, grid, unfinished
 
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
+STEMS = Settings("CorrSH-stems", "CorrSH", {"stem": True})
 RIVAL = "BM25"
 
 
@@ -81,7 +83,7 @@ def measure(run: Run) -> Result:
     """Fit a model, keep the documents in a collection, ask every question."""
     data = judged(run.corpus)
     start = time.perf_counter()
-    hasher = CorrSH(run.bits, random_state=run.seed).fit([d.text for d in data.documents])
+    hasher = make(run, "auto").fit([d.text for d in data.documents])
     with (
         TemporaryDirectory() as folder,
         Collection.create(Path(folder, "library"), hasher) as collection,
@@ -108,7 +110,9 @@ def main() -> None:
     parser.add_argument("--collections", nargs="+", choices=COLLECTIONS, default=COLLECTIONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     options = parser.parse_args()
-    todo = unfinished(grid("retrieval", [DEFAULT], options.collections, [BITS], options.seeds))
+    todo = unfinished(
+        grid("retrieval", [DEFAULT, STEMS], options.collections, [BITS], options.seeds)
+    )
     print(f"{len(todo)} runs to do", flush=True)
     for run in todo:
         result = measure(run)

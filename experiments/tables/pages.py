@@ -74,6 +74,24 @@ EMBEDDINGS = {
 }
 
 
+CONFIDENCE = {
+    "hamming": "Hamming distance",
+    "weighted": "confidence",
+    "reordered": "of the nearest 500",
+}
+
+
+def confidence() -> str:
+    """The top 100 by Hamming distance and by bits weighted by the query's margins."""
+    results = read_all("confidence")
+    rows = [
+        [corpus, shown, *map(mean, by_length(cells(results, way), "CorrSH", corpus))]
+        for corpus in MAIN
+        for way, shown in CONFIDENCE.items()
+    ]
+    return markdown(["corpus", "order", *map(str, LENGTHS)], rows)
+
+
 def quality() -> str:
     """The defaults at every length."""
     found = cells(read_all("quality", "quality-unseen"))
@@ -247,6 +265,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,
+    "confidence": confidence,
     "retrieval": retrieval.figures_table,
     "retrieval-ratios": retrieval.ratios_table,
     "retrieval-differences": retrieval.differences_table,

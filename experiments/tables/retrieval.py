@@ -6,15 +6,16 @@ import statistics
 from collections.abc import Iterable
 
 from experiments.results.files import Result, read_all
-from experiments.runs.retrieval import COLLECTIONS, RIVAL
+from experiments.runs.retrieval import COLLECTIONS, RIVAL, STEMS
 from experiments.tables.cells import markdown, mean, seeds, short, signed, spread
 
+WITH_STEMS = ", stems in the model"
 MEASURES = ("nDCG@10", "recall@100", "MRR@100", "MAP@100")
 
 
 def figures_table() -> str:
     """All measures by collection and way: mean (lowest–highest) over seeds."""
-    results = read_all("retrieval")
+    results = _results()
     rows = []
     for name in COLLECTIONS:
         for way in _ways(results):
@@ -26,7 +27,7 @@ def figures_table() -> str:
 
 def ratios_table() -> str:
     """nDCG@10 and recall@100 over those of BM25, by collection and in the mean of them."""
-    results = read_all("retrieval")
+    results = _results()
     rows = []
     for measure in MEASURES[:2]:
         for way in filter(RIVAL.__ne__, _ways(results)):
@@ -39,7 +40,7 @@ def ratios_table() -> str:
 
 def differences_table() -> str:
     """nDCG@10 less that of BM25, and in how many seeds the interval over questions is beside 0."""
-    results = read_all("retrieval")
+    results = _results()
     rows = []
     for way in filter(RIVAL.__ne__, _ways(results)):
         shown = []
@@ -56,6 +57,20 @@ def differences_table() -> str:
     return markdown(["search by", *COLLECTIONS], rows)
 
 
+def _results() -> list[Result]:
+    """All runs; what a model with stems takes part in is a way of its own, the rest is said once."""
+    found = read_all("retrieval")
+    for result in found:
+        if result["settings"] == STEMS.name:
+            for told in ("ways", "differences"):
+                result["report"][told] = {
+                    way + WITH_STEMS: figures
+                    for way, figures in result["report"][told].items()
+                    if way in ("codes", "both")
+                }
+    return found
+
+
 def _ways(results: Iterable[Result]) -> list[str]:
     """All that were measured, BM25 first."""
     found = {way for result in results for way in result["report"]["ways"]}
@@ -67,13 +82,13 @@ def _of(results: Iterable[Result], collection: str) -> list[Result]:
 
 
 def _means(results: Iterable[Result], collection: str, way: str, measure: str) -> list[float]:
-    """One for each seed; of BM25, which has none, they are all the same, and one is enough."""
+    """One for each seed; words have none, so they are all the same, and one is enough."""
     found = [
         result["report"]["ways"][way][measure]["mean"]
         for result in _of(results, collection)
         if way in result["report"]["ways"]
     ]
-    return found[:1] if way == RIVAL else found
+    return found[:1] if way in (RIVAL, "words") else found
 
 
 def _ratio(results: list[Result], collection: str, way: str, measure: str) -> float | None:

@@ -234,6 +234,11 @@ def test_methods_are_listed_with_their_papers() -> None:
         assert row["summary"] in succeed("methods")
 
 
+def test_explain_takes_a_collection(fitted: Fitted, tmp_path: Path) -> None:
+    succeed("index", fitted.model, fitted.corpus, "-o", tmp_path / "library")
+    assert succeed("explain", tmp_path / "library") == succeed("explain", fitted.model)
+
+
 def test_explain_as_json(fitted: Fitted) -> None:
     bits = [json.loads(line) for line in succeed("explain", fitted.model, "--json").splitlines()]
     assert [bit["bit"] for bit in bits] == list(range(16))

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import boltzhash
-from boltzhash.cli import searching
 from boltzhash.collection import Collection
+from boltzhash.collection.sqlite.store import SqliteStore
+from boltzhash.search import order
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
 from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
 
@@ -98,11 +99,12 @@ def test_search_as_json(fitted: Fitted) -> None:
     out = succeed("search", fitted.model, fitted.codes, "ship", "oven", "--json")
     for line in out.splitlines():
         answer = json.loads(line)
-        assert list(answer) == ["query", "known_words", "hits"]
+        assert list(answer) == ["query", "by", "known_words", "hits"]
         assert answer["known_words"] == 1
         assert {tuple(hit) for hit in answer["hits"]} == {("rank", "distance", "id")}
     hits = search_hits(fitted.model, fitted.codes, "ship", "--corpus", fitted.corpus)
-    assert {tuple(hit) for hit in hits} == {("rank", "distance", "id", "snippet")}
+    shown = ("rank", "score", "words", "distance", "id", "snippet")
+    assert {tuple(hit) for hit in hits} == {shown}
 
 
 def test_hits_with_no_known_word_are_flagged(fitted: Fitted, tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_a_query_without_a_known_word_says_so(fitted: Fitted) -> None:
     assert (answer["known_words"], len(answer["hits"])) == (0, 10)
 
 
-# Rerank
+# The order of the nearest
 
 
 def plain_tfidf(texts: list[str]) -> tuple[Any, Callable[[str], Any]]:
@@ -141,7 +143,10 @@ def plain_tfidf(texts: list[str]) -> tuple[Any, Callable[[str], Any]]:
 
 
 @pytest.mark.parametrize("candidates", [12, 40, 500])
-def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) -> None:
+def test_words_order_the_nearest_by_cosine(
+    fitted: Fitted, candidates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "CANDIDATES", candidates)
     query = "ship sail anchor"
     rows, weigh = plain_tfidf([document["text"] for document in DOCUMENTS])
     cosine = (rows @ weigh(query)).round(12)
@@ -149,7 +154,7 @@ def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) ->
     nearest = search_hits(fitted.model, fitted.codes, query, "-k", candidates)
     expected = sorted(nearest, key=lambda hit: -cosine[place[hit["id"]]])[:10]
 
-    options = ("--corpus", fitted.corpus, "--rerank", "--candidates", candidates)
+    options = ("--corpus", fitted.corpus, "--order", "words")
     hits = search_hits(fitted.model, fitted.codes, query, *options)
     assert [(hit["id"], hit["distance"]) for hit in hits] == [
         (hit["id"], hit["distance"]) for hit in expected
@@ -157,16 +162,20 @@ def test_rerank_orders_the_nearest_by_cosine(fitted: Fitted, candidates: int) ->
     assert [hit["id"] for hit in expected] != [hit["id"] for hit in nearest[:10]]
 
 
-def test_rerank_has_a_default_number(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "CANDIDATES", 12)
-    arguments = (fitted.model, fitted.codes, "oven salt", "--corpus", fitted.corpus, "--rerank")
-    assert search_hits(*arguments) == search_hits(*arguments, "--candidates", 12)
-    assert search_hits(*arguments) != search_hits(*arguments, "--candidates", 60)
+def test_words_need_the_corpus(fitted: Fitted) -> None:
+    message = "words are compared in the texts: give the encoded corpus with --corpus"
+    for option in (("--order", "words"), ("--by", "words"), ("--by", "both")):
+        assert refused("search", fitted.model, fitted.codes, "ship", *option) == message
 
 
-def test_rerank_needs_the_corpus(fitted: Fitted) -> None:
-    message = "--rerank compares texts: give the encoded corpus with --corpus"
-    assert refused("search", fitted.model, fitted.codes, "ship", "--rerank") == message
+def test_codes_with_their_corpus_answer_as_a_collection_does(
+    fitted: Fitted, tmp_path: Path
+) -> None:
+    succeed("index", fitted.model, fitted.corpus, "-o", tmp_path / "library")
+    for query in ("ship sail anchor", '"salt" -oven', "kitchen-7"):
+        from_codes = search_hits(fitted.model, fitted.codes, query, "--corpus", fitted.corpus)
+        assert from_codes == search_hits(tmp_path / "library", query)
+        assert from_codes[0]["score"] > 0
 
 
 # What is refused
@@ -177,10 +186,8 @@ def test_rerank_needs_the_corpus(fitted: Fitted) -> None:
     [
         (["-k", 0], "k must be at least 1, got 0"),
         (["-k", -3], "k must be at least 1, got -3"),
-        (["-k", 0, "--rerank"], "k must be at least 1, got 0"),
-        (["-k", -3, "--rerank"], "k must be at least 1, got -3"),
-        (["--rerank", "--candidates", 0], "--candidates must be at least 1, got 0"),
-        (["--rerank", "--candidates", -5], "--candidates must be at least 1, got -5"),
+        (["-k", 0, "--by", "codes"], "k must be at least 1, got 0"),
+        (["-k", -3, "--by", "codes"], "k must be at least 1, got -3"),
     ],
 )
 def test_numbers_of_hits_must_be_positive(
@@ -231,14 +238,14 @@ def test_search_in_a_collection(made: Made) -> None:
     with Collection.open(made.collection) as collection:
         where = {"year": {">=": 2005}}
         expected = collection.search("bread and butter", 4, where=where)
-        reranked = collection.search("bread and butter", 4, rerank=20)
+        by_codes = collection.search("bread and butter", 4, order="confidence")
     arguments = ("bread and butter", "-k", 4)
     for folders in ([made.collection], [made.model, made.collection]):
         hits = search_hits(*folders, *arguments, "--where", json.dumps(where))
         assert [hit["id"] for hit in hits] == expected.ids
         assert [hit["distance"] for hit in hits] == expected.distances.tolist()
-    hits = search_hits(made.collection, *arguments, "--rerank", "--candidates", 20)
-    assert [hit["id"] for hit in hits] == reranked.ids
+    hits = search_hits(made.collection, *arguments, "--order", "confidence")
+    assert [hit["id"] for hit in hits] == by_codes.ids
     query, hit = succeed("search", made.collection, "-k", 1, "bread and butter").splitlines()
     assert query == "bread and butter"
     rank, _, _, text = hit.split(maxsplit=3)
@@ -269,3 +276,57 @@ def test_where_is_not_for_codes(made: Made, tmp_path: Path) -> None:
     succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
     message = refused("search", made.model, tmp_path / "codes", "moon", "--where", "{}")
     assert "--where is for a collection" in message
+
+
+# More like a document
+
+
+def test_documents_like_one(made: Made) -> None:
+    with Collection.open(made.collection) as collection:
+        expected = collection.more_like(7, 4, where={"year": {">=": 2005}})
+    where = ("--where", '{"year": {">=": 2005}}')
+    out = succeed("search", made.collection, "--like", 7, "-k", 4, *where, "--json")
+    answer = json.loads(out)
+    assert (answer["like"], answer["by"]) == (7, "both")
+    assert [hit["id"] for hit in answer["hits"]] == expected.ids
+    for folders in ([made.collection], [made.model, made.collection]):
+        first, *lines = succeed("search", *folders, "--like", 7, "-k", 4, *where).splitlines()
+        assert first == "like 7"
+        assert [line.split()[2] for line in lines] == [str(id_) for id_ in expected.ids]
+
+
+def test_which_document_is_meant(made: Made) -> None:
+    """As delete understands it: 7 is the integer, 8, which is none, the string."""
+    for given, meant in ((7, 7), (8, "8"), ('"8"', "8")):
+        assert (
+            json.loads(succeed("search", made.collection, "--like", given, "--json"))["like"]
+            == meant
+        )
+
+
+def test_what_is_like_nothing(made: Made, tmp_path: Path) -> None:
+    message = refused("search", made.collection, "--like", "nobody")
+    assert message == f"there is no document with the id 'nobody' in {made.collection}"
+    assert "got a query as well" in refused("search", made.collection, "moon", "--like", 7)
+    assert "got --order as well" in refused(
+        "search", made.collection, "--like", 7, "--order", "confidence"
+    )
+    succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
+    message = refused("search", made.model, tmp_path / "codes", "--like", 7)
+    assert message == "--like is for a collection: a folder of codes has no documents"
+
+
+# An engine without words
+
+
+def test_where_there_are_no_words_it_is_said_once(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteStore, "keeps_words", False)
+    note = f"boltzhash: {made.collection} keeps no index of words: it is searched by codes alone\n"
+    assert run("search", made.collection, "moon", "tide").err == note
+    assert run("search", made.collection, "--like", 7).err == note
+    for chosen in (("--by", "codes"), ("--order", "confidence")):
+        assert run("search", made.collection, "moon", *chosen).err == ""
+    message = refused("search", made.collection, "moon", "--by", "both")
+    assert message.endswith("keeps no index of words: search it by codes")

@@ -25,8 +25,8 @@ KEY_LINES = {
         r"^another text: new$",
     ],
     "filters": [
-        r"^where={'package': 'numpy'}\n( +\d+  numpy\..+\n){3}where",
-        r"^where={'words': {'<': 30}}\n( +\d+  .+'words': [12]\d}\n){3}where",
+        r"^where={'package': 'numpy'}\n( +\d+\.\d\d  numpy\..+\n){3}where",
+        r"^where={'words': {'<': 30}}\n( +\d+\.\d\d  .+'words': [12]\d}\n){3}where",
     ],
     "service_client": [
         r"^added: .+'written': 1}$",

@@ -1,14 +1,17 @@
 """From query texts to hits, against a reference of a few lines."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from boltzhash.codes import Codes, pack
+from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.hashers import LSH, Hasher
+from boltzhash.search import order
 from boltzhash.search.finder import Finder
 from boltzhash.search.hits import Answer, Hit
 
@@ -100,7 +103,7 @@ def test_no_queries_give_no_answers_and_read_no_corpus(finder: Finder) -> None:
 
 def test_a_finder_over_no_documents() -> None:
     finder = Finder(HASHER, CODES[:0], [])
-    answers = finder.find(["apple", "pear"], 10, rerank_from=5, corpus=lambda: [])
+    answers = finder.find(["apple", "pear"], 10, order="words", corpus=lambda: [])
     assert [answer.hits for answer in answers] == [[], []]
 
 
@@ -108,8 +111,11 @@ def test_a_finder_over_no_documents() -> None:
 
 
 @pytest.mark.parametrize(("k", "candidates"), [(5, 40), (10, 10), (40, 40), (3, 500)])
-def test_the_nearest_codes_are_reordered_by_cosine(finder: Finder, k: int, candidates: int) -> None:
-    answers = finder.find(QUERIES, k, rerank_from=candidates, corpus=corpus)
+def test_the_nearest_codes_are_reordered_by_cosine(
+    finder: Finder, k: int, candidates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "CANDIDATES", candidates)
+    answers = finder.find(QUERIES, k, order="words", corpus=corpus)
     for query, answer in zip(QUERIES, answers, strict=True):
         assert without_documents(answer) == as_hits(reranked(query, candidates, k))
 
@@ -118,30 +124,47 @@ def test_reranking_changes_the_order_of_these_queries() -> None:
     assert reranked("apple pear", 40, 5) != nearest("apple pear", 5)
 
 
-def test_only_as_many_as_asked_are_reordered(finder: Finder) -> None:
+def test_only_the_candidates_are_reordered(finder: Finder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest 5 in the order of their words, then the others as they were."""
+    monkeypatch.setattr(order, "CANDIDATES", 5)
     for query in QUERIES:
-        answer = finder.find([query], 20, rerank_from=5, corpus=corpus)[0]
+        answer = finder.find([query], 20, order="words", corpus=corpus)[0]
         expected = reranked(query, 5, 5) + nearest(query, 20)[5:]
         assert without_documents(answer) == as_hits(expected)
 
 
-def test_reranking_needs_the_corpus(finder: Finder) -> None:
-    with pytest.raises(ValueError, match="corpus"):
-        finder.find(["apple"], 5, rerank_from=20)
+@pytest.mark.parametrize("options", [{"order": "words"}, {"by": "words"}, {"by": "both"}])
+def test_comparing_words_needs_the_corpus(finder: Finder, options: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="give the encoded corpus"):
+        finder.find(["apple"], 5, **options)  # type: ignore[arg-type]
+
+
+def test_an_order_is_of_codes(finder: Finder) -> None:
+    with pytest.raises(ValueError, match="order is for by='codes', got by='both'"):
+        finder.find(["apple"], 5, by="both", order="words", corpus=corpus)
+
+
+# Words
+
+
+@pytest.mark.parametrize("by", [None, "both", "words", "codes"])
+def test_answers_are_those_of_a_collection(finder: Finder, by: str | None, tmp_path: Path) -> None:
+    queries = [*filter(None, QUERIES), '"apple pear" -plum', "bread -butter", "d7"]
+    with Collection.create(tmp_path / "library", HASHER) as collection:
+        collection.add(DOCUMENTS)
+        expected = [collection.search(query, 10, by=by) for query in queries]
+    answers = finder.find(queries, 10, by=by, corpus=corpus)
+    for answer, same in zip(answers, expected, strict=True):
+        assert without_documents(answer) == without_documents(same)
+        assert answer.by == same.by
+    assert answers[-1].ids[:1] == ["d7"] or by == "codes"
 
 
 @pytest.mark.parametrize("k", [0, -2])
-@pytest.mark.parametrize("candidates", [None, 20])
-def test_k_must_be_positive(finder: Finder, k: int, candidates: int | None) -> None:
+@pytest.mark.parametrize("by", ["codes", "both"])
+def test_k_must_be_positive(finder: Finder, k: int, by: str) -> None:
     with pytest.raises(ValueError, match=f"k must be at least 1, got {k}"):
-        finder.find(["apple"], k, rerank_from=candidates, corpus=corpus)
-
-
-@pytest.mark.parametrize("candidates", [0, -5])
-def test_the_number_to_rerank_must_be_positive(finder: Finder, candidates: int) -> None:
-    with pytest.raises(ValueError, match=f"rerank.*{candidates}"):
-        finder.find(["apple"], 5, rerank_from=candidates, corpus=corpus)
+        finder.find(["apple"], k, by=by, corpus=corpus)
 
 
 # Corpus and snippets
@@ -166,7 +189,7 @@ def test_the_corpus_is_read_once_for_all_queries(finder: Finder) -> None:
         readings.append(1)
         return corpus()
 
-    finder.find(QUERIES, 5, rerank_from=20, corpus=counted)
+    finder.find(QUERIES, 5, corpus=counted)
     assert len(readings) == 1
 
 
@@ -215,20 +238,20 @@ class FirstNumbers:
     def __init__(self) -> None:
         self.tfidf = HASHER.tfidf
 
-    def transform(self, queries: Any = None, *, features: Any = None) -> Codes:
+    def encode(self, queries: Any = None, *, features: Any = None) -> Codes:
         assert features is not None, "words were hashed"
         assert len(queries) == len(features)
         return pack(np.asarray(features)[:, :8] > 0)
 
 
-@pytest.mark.parametrize("rerank_from", [None, 30])
-def test_queries_with_features_are_found_by_them(rerank_from: int | None) -> None:
+@pytest.mark.parametrize("order", ["distance", "words"])
+def test_queries_with_features_are_found_by_them(order: str) -> None:
     """The hits of query i are those of the text whose code its features spell."""
     by_features = Finder(cast(Hasher, FirstNumbers()), CODES, [d.id for d in DOCUMENTS])
     by_words = Finder(HASHER, CODES, [d.id for d in DOCUMENTS])
     codes = HASHER.transform(HASHER.tfidf(QUERIES))
     features = np.unpackbits(codes, axis=1) - 0.5
-    options: dict[str, Any] = {"rerank_from": rerank_from, "corpus": corpus}
+    options: dict[str, Any] = {"order": order, "corpus": corpus}
     expected = by_words.find(QUERIES, 10, **options)
     answers = by_features.find(QUERIES, 10, features=features, **options)
     assert [answer.hits for answer in answers] == [answer.hits for answer in expected]

@@ -70,6 +70,7 @@ def test_an_answer_as_json_leaves_out_what_it_has_not() -> None:
     answer = Answer([hit("a", 3, "Text."), hit(7, 4)], "q", None, 1)
     assert answer.as_json() == {
         "query": "q",
+        "by": "codes",
         "known_words": 1,
         "hits": [
             {"rank": 1, "distance": 3, "id": "a", "snippet": "Text."},

@@ -12,6 +12,7 @@ from scipy import sparse
 from boltzhash import LSH, Collection
 from boltzhash.cli.parser import main
 from boltzhash.search import Hit, rerank
+from boltzhash.search import order as orders
 from boltzhash.search.order import ORDERS
 from boltzhash.text.tfidf import TfIdf
 
@@ -84,13 +85,14 @@ def test_a_further_order_is_a_line_in_the_table(
     texts = ["red apple", "green apple", "blue train", "old bus"]
     with Collection.create(tmp_path / "c", LSH(64, max_df=1.0).fit(texts)) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
-        nearest = collection.search("red apple").ids
+        nearest = collection.search("red apple", by="codes").ids
         monkeypatch.setitem(ORDERS, "backwards", backwards)
-        assert collection.search("red apple", rerank=True, order="backwards").ids == nearest[::-1]
-        two = collection.search("red apple", rerank=2, order="backwards")
+        assert collection.search("red apple", order="backwards").ids == nearest[::-1]
+        with monkeypatch.context() as fewer:
+            fewer.setattr(orders, "CANDIDATES", 2)
+            two = collection.search("red apple", order="backwards")
         assert two.ids == [*nearest[1::-1], *nearest[2:]]  # the candidates alone
-        assert collection.search("red apple", order="backwards").ids == nearest
-    command = ["search", str(tmp_path / "c"), "red apple", "--rerank", "--order", "backwards"]
+    command = ["search", str(tmp_path / "c"), "red apple", "--order", "backwards"]
     assert main([*command, "--json"]) == 0
     hits = json.loads(capsys.readouterr().out)["hits"]
     assert [hit["id"] for hit in hits] == nearest[::-1]
@@ -99,7 +101,9 @@ def test_a_further_order_is_a_line_in_the_table(
 def test_an_order_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with (
         Collection.create(tmp_path / "c", LSH(64).fit(["red", "blue"])) as collection,
-        pytest.raises(ValueError, match="order must be one of words, confidence, got 'mood'"),
+        pytest.raises(
+            ValueError, match="order must be one of distance, confidence, words, got 'mood'"
+        ),
     ):
         collection.search("red", order="mood")
 
@@ -110,10 +114,10 @@ def test_confidence_counts_bits_by_how_sure_the_model_is(tmp_path: Path) -> None
     hasher = LSH(16, max_df=1.0).fit(texts)
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
-        found = collection.search("star moon oven", 64, rerank=True, order="confidence")
+        found = collection.search("star moon oven", 64, order="confidence")
         margins = hasher.margins(["star moon oven"])[0]
         bits = np.unpackbits(hasher.transform(texts), axis=1)
         score = (np.where(bits, 1.0, -1.0) * margins).sum(axis=1).round(9)
         assert [score[int(id_)] for id_ in found.ids] == sorted(score.tolist(), reverse=True)
         with pytest.raises(ValueError, match="order 'confidence' needs a text"):
-            collection.search(hasher.transform(["star"])[0], rerank=True, order="confidence")
+            collection.search(hasher.transform(["star"])[0], order="confidence")

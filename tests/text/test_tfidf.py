@@ -77,7 +77,7 @@ def test_order_and_batch_do_not_matter(texts: list[str]) -> None:
 def test_from_vocabulary_is_the_same_transform(texts: list[str]) -> None:
     tfidf = TfIdf()
     matrix = tfidf.fit_transform(texts)
-    restored = TfIdf.from_vocabulary(tfidf.words_, tfidf.idf_, None)
+    restored = TfIdf.from_vocabulary(tfidf.words_, None, tfidf.idf_, None)
     assert (restored.transform(texts) != matrix).nnz == 0
 
 

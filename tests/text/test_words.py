@@ -427,3 +427,13 @@ def test_the_fingerprint_tells_languages_and_stemmers_apart(
     assert Words(None).fingerprint() in before
     monkeypatch.setattr(Stemmer, "version", lambda: "99.0")
     assert len(before | {Words("english").fingerprint()}) == 4
+
+
+def test_quotes_and_minuses_in_prose_are_punctuation() -> None:
+    few = '"linguistic filter" of large systems -lexical'
+    many = few + " and so on" * 12
+    assert Words().query(few).phrases == [["linguist", "filter"]]
+    assert Words().query(few).excluded == frozenset({"lexic"})
+    prose = Words().query(many)
+    assert (prose.phrases, prose.excluded) == ([], frozenset())
+    assert {"linguist", "filter", "lexic"} <= set(prose.words)

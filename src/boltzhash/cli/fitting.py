@@ -13,11 +13,11 @@ from boltzhash.cli.arguments import (
     add_corpus,
     add_features,
     add_json,
-    add_model,
     read_documents,
     read_vectors,
     with_progress,
 )
+from boltzhash.cli.opening import is_collection, opened
 from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says
 from boltzhash.cli.skipping import skipped_records
 from boltzhash.text.stopwords import LANGUAGES
@@ -85,7 +85,7 @@ def _add_explain(subparsers: Any) -> None:
         help="show what each bit stands for",
         description="For each bit, the words it makes likelier when it is on and when it is off.",
     )
-    add_model(parser)
+    parser.add_argument("model", metavar="MODEL", help="folder written by fit, or a collection")
     parser.add_argument("--words", type=int, default=8, help="words per side (8)")
     add_json(parser)
     parser.set_defaults(run=explain)
@@ -239,7 +239,11 @@ def _rank(text: str | None) -> int | str | None:
 def explain(options: argparse.Namespace) -> int:
     from boltzhash.hashers import load
 
-    hasher = load(options.model)
+    if is_collection(options.model):
+        with opened(options.model) as collection:
+            hasher = collection.hasher
+    else:
+        hasher = load(options.model)
     if not hasattr(hasher, "explain"):
         raise ValueError(f"a {type(hasher).__name__} has no decoder to explain its bits with")
     if options.words < 1:

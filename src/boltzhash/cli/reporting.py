@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from boltzhash.text.tokens import printable
+
 OK, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = 0, 2, 3, 4, 5, 130
 
 EXIT_CODES = """\
@@ -55,7 +57,7 @@ class _Notes(logging.Handler):
     """On the standard error of the moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"boltzhash: {record.getMessage()}", file=sys.stderr)
+        print(f"boltzhash: {printable(record.getMessage())}", file=sys.stderr)
 
 
 NOTHING_KEPT = "nothing was kept"
@@ -80,5 +82,5 @@ def say(message: str) -> None:
 
 def report(options: argparse.Namespace, facts: dict[str, Any], text: str) -> int:
     """The result of a command: facts with --json, else a text."""
-    print(json.dumps(facts, ensure_ascii=False) if options.json else text)
+    print(json.dumps(facts, ensure_ascii=False) if options.json else printable(text))
     return OK

@@ -8,18 +8,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from boltzhash.arguments import check_integer
+from boltzhash.collection.duplicates import (
+    MIN_SIMILARITY,
+    DuplicateGroup,
+    Texts,
+    check_duplicates,
+    duplicate_groups,
+    read_texts,
+    sibling_groups,
+)
 from boltzhash.collection.engines import create_store, open_store, parse_location
-from boltzhash.collection.export import write_jsonl
+from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.filters import Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.requests import (
-    check_by,
+    SearchRequest,
+    check_not_empty,
     check_radius,
     check_wait,
+    check_wanted,
     checked_search,
 )
 from boltzhash.collection.resuming import Trail, trail_of
@@ -37,14 +48,14 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
-from boltzhash.encoding.coding import Coded, Query, coded_documents, coded_query
+from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.encoding.ray import documents_encoded_on_ray
-from boltzhash.errors import CollectionError
+from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
-from boltzhash.search.duplicates import duplicate_groups
-from boltzhash.search.hits import Answer
-from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
+from boltzhash.search.hits import Answer, Hit
+from boltzhash.search.order import n_nearest, reordered
+from boltzhash.text.shingles import similarity
 from boltzhash.text.words import Words
 from boltzhash.threads import in_batches, in_threads
 
@@ -54,7 +65,7 @@ Documents = Iterable[Document | Mapping[str, Any]]
 
 
 class Collection:
-    """Documents that come and go, found by the Hamming distance of their codes.
+    """Documents that come and go, found by their words and their codes.
 
     Made with :meth:`create`, opened with :meth:`open`: in a folder, in PostgreSQL or in Milvus, with the
     same methods and answers. Whatever a method has acknowledged by returning is on disk. Any number
@@ -144,7 +155,10 @@ class Collection:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Collection {self.location}>"
+        if not self._is_open:
+            return f"<Collection {self.location}, closed>"
+        now = self.standing()
+        return f"<Collection {self.location}: {now.n_documents} documents, {now.n_bits} bits>"
 
     @property
     def location(self) -> str:
@@ -165,6 +179,11 @@ class Collection:
     def hasher(self) -> Hasher:
         """The model that makes the codes."""
         return self._read(self._hasher_of)
+
+    @property
+    def words(self) -> Words:
+        """How texts are cut into the words that they are found by."""
+        return _words_of(self.hasher.language)
 
     # Writing
 
@@ -273,59 +292,99 @@ class Collection:
         query: Query,
         k: int = 10,
         *,
-        by: str = "codes",
+        by: str | None = None,
         where: Where | None = None,
-        rerank: bool | int = False,
-        order: str = DEFAULT_ORDER,
+        order: str | None = None,
         approximate: bool = False,
     ) -> Answer:
-        """The k documents nearest to a text or a packed code; or the best by words, or by both.
+        """The k documents that answer a text best, by its words and its code; or the nearest to a code.
 
         Parameters
         ----------
         query : str, or uint8 array (n_bits / 8,)
-        by : {"codes", "words", "both"}
-            What documents are found and ranked by. "words" and "both" take a text and need an
-            index of words, which collections in a folder keep. A phrase in quotes must then
-            occur, and a word after a minus must not; :mod:`boltzhash.search.relevance` has the
-            score.
+            In a text a phrase in quotes must occur, and a word after a minus must not.
         k : int
             Fewer are found if ``where`` allows fewer.
+        by : {"both", "words", "codes"}, optional
+            What documents are found and ranked by: words and codes in one score
+            (:mod:`boltzhash.search.relevance`), words alone (BM25), or codes alone. By default
+            "both"; "codes" if the query is a code, if ``order`` or ``approximate`` is given, or if
+            the engine keeps no index of words (see :attr:`keeps_words`). The answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
             :mod:`boltzhash.collection.filters`.
-        rerank : bool or int
-            By codes: reorder the 500 nearest (or as many as given) before the cut.
-        order : str
-            What to reorder them by: ``"words"``, the tf-idf cosine, ``"confidence"``, bits weighted by
-            how sure the model is of them, or another one of :data:`boltzhash.search.order.ORDERS`.
+        order : {"distance", "confidence", "words"}, optional
+            By codes: the order of the nearest 500. By Hamming distance (the default); by bits weighted
+            by how sure the model is of the query's; or by the tf-idf cosine of their texts.
         approximate : bool
-            Ask the index of :meth:`build_approximate`, which is faster and may miss documents.
+            By codes: ask the index of :meth:`build_approximate`, which is faster and may miss
+            documents.
         """
-        request = checked_search(k, where, rerank)
-        check_by(self._store, by, query, by_codes=bool(rerank) or approximate)
-        check_order(order)
+        check_not_empty(query)
+        request = checked_search(
+            self._store, query, k, by=by, where=where, order=order, approximate=approximate
+        )
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query)
-            if by != "codes":
+            if coded.text is None or request.by == "codes":
+                hits = self._nearest(standing, coded, request)
+            else:
                 words = _words_of(hasher.language)
-                found = self._store.ranked(coded, words, k, request.conditions, by=by)
-                return Answer(found, coded.text, coded.code, coded.known_words, by)
-            if approximate and not is_measured(standing.approximate):
-                raise ValueError(
-                    f"{self.location} has no approximate index: call build_approximate"
+                wanted = check_wanted(coded.text, words.query(coded.text))
+                hits = self._store.ranked(
+                    coded, wanted, words, request.k, request.conditions, by=request.by
                 )
-            hits = self._store.top_k(
-                coded.code, request.n_nearest, request.conditions, approximate=approximate
+            return Answer(
+                hits, coded.text, coded.code, coded.known_words, request.by, coded.margins
             )
-            if request.n_candidates:
-                hits = reordered(order, coded, hits, hasher, request.n_candidates)
-            return Answer(hits[:k], coded.text, coded.code, coded.known_words)
 
         return self._read(answer)
+
+    def more_like(
+        self, id: Id, k: int = 10, *, by: str | None = None, where: Where | None = None
+    ) -> Answer:
+        """The k documents most like one of the collection, itself left out.
+
+        They are found and ranked as :meth:`search` does it for a text, by the document's words and its
+        code; its quotes and minuses mean nothing. KeyError if there is no such document.
+        """
+        found = self.find([id])
+        if id not in found:
+            raise KeyError(f"there is no document with the id {id!r} in {self.location}")
+        document = found[id].document
+        request = checked_search(
+            self._store, document.text, k, by=by, where=where, order=None, approximate=False
+        )
+
+        def answer(standing: Standing) -> Answer:
+            hasher = self._hasher_of(standing)
+            coded = coded_query(hasher, document.text)
+            if request.by == "codes":
+                hits = self._nearest(standing, coded, request._replace(k=k + 1))
+            else:
+                words = _words_of(hasher.language)
+                wanted = words.like(document)
+                hits = self._store.ranked(
+                    coded, wanted, words, k + 1, request.conditions, by=request.by
+                )
+            others = [hit for hit in hits if hit.id != id][:k]
+            return Answer(others, None, coded.code, coded.known_words, request.by, coded.margins)
+
+        return self._read(answer)
+
+    def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
+        if request.approximate and not is_measured(standing.approximate):
+            raise ValueError(f"{self.location} has no approximate index: call build_approximate")
+        hits = self._store.top_k(
+            coded.code,
+            n_nearest(request.order, request.k),
+            request.conditions,
+            approximate=request.approximate,
+        )
+        return reordered(request.order, coded, hits, self._hasher_of(standing))[: request.k]
 
     def within(self, query: Query, radius: int, *, where: Where | None = None) -> Answer:
         """All documents whose codes are at most ``radius`` bits away, nearest first."""
@@ -339,37 +398,113 @@ class Collection:
 
         return self._read(answer)
 
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether there is a document at most ``radius`` bits from this text.
+    def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
+        """Whether there is a document whose text is at least that similar; see :meth:`duplicates`.
 
-        A text of which the model knows no word has a code that means nothing, and is never a duplicate.
+        True is certain: texts have been compared. A folder finds what to compare by the rarest words
+        and misses nothing; a server compares the documents with the nearest codes, and may.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, "first")
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
 
         def answer(standing: Standing) -> bool:
-            coded = coded_query(self._hasher_of(standing), text)
-            return bool(coded.known_words) and self._store.has_known_within(coded.code, radius)
+            hasher = self._hasher_of(standing)
+            found = self._store.may_be_near(
+                coded_query(hasher, text), _words_of(hasher.language), min_similarity
+            )
+            return any(similarity(text, document.text) >= min_similarity for document in found)
 
         return self._read(answer)
 
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
+    def duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """All groups of near-duplicates: a document to keep, and those that are near it.
 
-        Two members of a group may be further apart than the radius if others lie between them. Ids and
-        groups are in the order of insertion. Documents of which the model knows no word are in no
-        group: it means nothing that their codes are equal.
+        Similarity is Jaccard's of the texts' word trigrams (:mod:`boltzhash.text.shingles`); codes
+        play no part. Documents are gone through in the order of ``keep``: one that is at least
+        ``min_similarity`` to a document already kept joins the most similar of those, any other is
+        kept. So no two documents that are kept are near-duplicates, and none is missed.
+
+        Parameters
+        ----------
+        min_similarity : float
+            Above 0, up to 1: the same trigrams.
+        keep : {"first", "longest", "newest"}
+            Which one is kept: that inserted first or last, or that with the longest text.
+        on_batch : callable, optional
+            Is told how many documents have been read, and out of how many.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, keep)
+        return self._read(
+            lambda now: duplicate_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
 
-        def answer(_: Standing) -> list[list[Id]]:
-            rows = self._store.rows()
-            places = rows.places[rows.known]
-            groups = duplicate_groups(rows.codes[rows.known], radius)
-            return [list(map(_there, self._store.ids_at(places[group]))) for group in groups]
+    def siblings(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Groups of documents that share a template: similar from .5 on, but no near-duplicates.
 
-        return self._read(answer)
+        What :meth:`duplicates` would keep with the same arguments is grouped once more, in the same
+        way.
+        """
+        check_duplicates(min_similarity, keep, siblings=True)
+        return self._read(
+            lambda now: sibling_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
+
+    def delete_duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Delete all documents of :meth:`duplicates` but those to keep; returns the groups.
+
+        All in one transaction; if anyone has written since they were found, nothing is deleted.
+        """
+        check_duplicates(min_similarity, keep)
+
+        def found(now: Standing) -> tuple[int, list[DuplicateGroup]]:
+            texts = self._texts(now, keep, on_batch)
+            return now.generation, duplicate_groups(texts, min_similarity)
+
+        generation, groups = self._read(found)
+        superfluous = [duplicate.id for group in groups for duplicate in group.duplicates]
+
+        def delete(now: Standing) -> int:
+            if now.generation != generation:
+                raise CollectionBusyError(
+                    f"{self.location} was written to while duplicates were looked for: nothing was "
+                    "deleted. Look again when nobody writes"
+                )
+            return self._store.delete(superfluous)
+
+        if superfluous:
+            with self._open_lock():
+                self._store.write(delete)
+        return groups
+
+    def _texts(self, standing: Standing, keep: str, on_batch: OnBatch | None) -> Texts:
+        total = standing.n_documents
+
+        def documents() -> Iterator[Document]:
+            for done, coded in enumerate(self._store.coded_here(), start=1):
+                yield coded.document
+                if on_batch is not None and (done % BATCH == 0 or done == total):
+                    on_batch(done, total)
+
+        return read_texts(documents(), keep)
 
     def build_approximate(
         self, queries: Iterable[str] | None = None, *, k: int = 10
@@ -388,7 +523,7 @@ class Collection:
             )
         with self._open_lock():
             index = self._store.build_index()
-            codes = self.hasher.transform(texts)
+            codes = self.hasher.encode(texts)
 
             def measure(standing: Standing) -> dict[str, Any]:
                 def nearest(query: int, approximate: bool) -> list[int]:
@@ -487,9 +622,28 @@ class Collection:
         with self._open_lock():
             self._store.backup(target)
 
-    def export(self, path: str | Path) -> int:
-        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` per line."""
-        return write_jsonl(iter(self), Path(path))
+    def export(self, target: str | Path | IO[str]) -> int:
+        """Write all documents as JSONL, one ``{"id", "text", "metadata"}`` per line; returns how many.
+
+        ``target`` is the file to write, or one that is open.
+        """
+        return write_jsonl(iter(self), Path(target) if isinstance(target, str | Path) else target)
+
+    def export_codes(self, path: str | Path) -> int:
+        """Write all codes with their ids; returns how many.
+
+        A folder as ``boltzhash encode`` writes it (codes.npy and ids.jsonl), or a Parquet file with the
+        columns id, code and known (whether the model knew a word) if ``path`` ends in ``.parquet``.
+        """
+
+        def read(standing: Standing) -> tuple[Rows, list[Id], str]:
+            rows = self._store.rows()
+            ids = [id_ for id_ in self._store.ids_at(rows.places) if id_ is not None]
+            return rows, ids, standing.model
+
+        rows, ids, model = self._read(read)
+        write_codes_of(rows, ids, model, Path(path))
+        return len(ids)
 
     def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
         """Keep files beside the documents, such as their map; replaces earlier ones with that name."""
@@ -572,9 +726,3 @@ def _write_if(
         return False
     write(batch)
     return True
-
-
-def _there(id_: Id | None) -> Id:
-    if id_ is None:
-        raise CollectionError("a code has no document: the collection is damaged")
-    return id_

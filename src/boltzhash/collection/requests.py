@@ -8,34 +8,39 @@ from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.store import Store
 from boltzhash.encoding.coding import Query
-from boltzhash.search.order import CANDIDATES
+from boltzhash.search.order import DEFAULT_ORDER, check_order
+from boltzhash.text.words import WordQuery
 
 
 class SearchRequest(NamedTuple):
     """What is asked of a search besides the query."""
 
     k: int
-    n_candidates: int  # how many of the nearest are put in another order
+    by: str
+    order: str  # of what is found by codes
     conditions: list[Condition]
-
-    @property
-    def n_nearest(self) -> int:
-        return max(self.k, self.n_candidates)
+    approximate: bool
 
 
-def checked_search(k: int, where: Where | None, rerank: bool | int) -> SearchRequest:
-    """
-    >>> checked_search(10, None, rerank=True)
-    SearchRequest(k=10, n_candidates=500, conditions=[])
-    >>> checked_search(10, None, rerank=2.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: rerank must be True, False or how many to rerank, got 2.5
-    """
+def checked_search(
+    store: Store,
+    query: Query,
+    k: int,
+    *,
+    by: str | None,
+    where: Where | None,
+    order: str | None,
+    approximate: bool,
+) -> SearchRequest:
+    """Refuse what the store or the query cannot do, and choose how to search where nothing is said."""
     check_integer("k", k, 1, "an integer of 1 or more")
-    n_candidates = (CANDIDATES if rerank else 0) if isinstance(rerank, bool) else rerank
-    check_integer("rerank", n_candidates, 0, "True, False or how many to rerank")
-    return SearchRequest(int(k), int(n_candidates), parse_where(where))
+    if order is not None:
+        check_order(order)
+    of_codes = order is not None or approximate
+    if by is None:
+        by = "both" if isinstance(query, str) and store.keeps_words and not of_codes else "codes"
+    _check_by(store, by, query, of_codes=of_codes)
+    return SearchRequest(int(k), by, order or DEFAULT_ORDER, parse_where(where), approximate)
 
 
 def check_radius(radius: int) -> None:
@@ -47,14 +52,35 @@ def check_wait(wait: float) -> None:
     check_number("wait", wait, at_least=0, at_most=86_400)
 
 
-def check_by(store: Store, by: str, query: Query, *, by_codes: bool) -> None:
-    """Refuse a way of searching that is not known, or that the store or the query cannot do."""
-    check_choice("by", by, ("codes", "words", "both"))
+def check_not_empty(query: Query) -> None:
+    """Refuse a text that has nothing in it."""
+    if isinstance(query, str) and not query.strip():
+        raise ValueError("the query is empty: give a text to search for")
+
+
+def check_wanted(text: str, wanted: WordQuery) -> WordQuery:
+    """Refuse a question that asks for no word.
+
+    >>> from boltzhash.text.words import Words
+    >>> check_wanted("-bread", Words().query("-bread"))
+    Traceback (most recent call last):
+    ...
+    ValueError: '-bread' has no word to search for: add one that documents should have
+    """
+    if wanted.is_empty():
+        raise ValueError(
+            f"{text[:80]!r} has no word to search for: add one that documents should have"
+        )
+    return wanted
+
+
+def _check_by(store: Store, by: str, query: Query, *, of_codes: bool) -> None:
+    check_choice("by", by, ("both", "words", "codes"))
     if by == "codes":
         return
     if not isinstance(query, str):
         raise ValueError(f"by={by!r} compares words: search for a text, not for a code")
-    if by_codes:
-        raise ValueError(f"by={by!r} needs neither rerank nor approximate: leave them out")
+    if of_codes:
+        raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
     if not store.keeps_words:
         raise ValueError(f"{store.shown} keeps no index of words: search it by codes")

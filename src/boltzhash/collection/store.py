@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -20,7 +20,7 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionError, DuplicateIdError, NoSuchCollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 T = TypeVar("T")
 
@@ -28,6 +28,7 @@ Places = NDArray[np.int64]
 OnBatch = Callable[[int, int], object]
 
 BATCH = 1024  # documents per transaction
+NEAREST = 1000  # documents whose texts are compared where there is no index of words
 FORMAT_VERSION = 2  # of what servers keep; 2 notes what an interrupted add has to resume from
 
 
@@ -129,15 +130,24 @@ class Store(Protocol):
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        """Whether there is a document that near of which the model knows a word."""
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        """Documents whose texts may be at least that similar to the query's, likeliest first."""
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         """The best by words, or by words and codes; in order of (score, distance, insertion).
 
-        Only if it ``keeps_words``.
+        ``wanted`` is what is asked for in ``words``. Only if it ``keeps_words``.
         """
 
     # Reading
@@ -193,6 +203,13 @@ class Store(Protocol):
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         """Keep what was measured about the index; called outside ``write``."""
+
+
+def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
+    """What :meth:`Store.may_be_near` gives where there is no index of words."""
+    for hit in store.top_k(query.code, NEAREST, [], approximate=False):
+        assert hit.document is not None  # a collection has its documents
+        yield hit.document
 
 
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:

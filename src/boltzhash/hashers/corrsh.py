@@ -32,6 +32,11 @@ ONE_NETWORK_BITS = 32  # longer codes are made by two networks
 class CorrSH(DeepHasher):
     """Hash documents with a variational autoencoder whose bits are correlated.
 
+    ``CorrSH(64).fit(texts)`` is all that most users need. What they set: ``n_bits``; ``language`` and
+    ``stem``, for texts that are not English or are asked questions; ``random_state``; ``device``, to
+    train on a GPU or not; ``verbose``, to watch. All else has defaults that were chosen on public
+    corpora (docs/quality.md), and is there for research.
+
     Parameters
     ----------
     n_bits : int, default=64
@@ -68,7 +73,8 @@ class CorrSH(DeepHasher):
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stop_words, token_pattern, max_words, min_df, max_df, random_state, device, verbose.
+        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
+        verbose.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class ITQ(LinearHasher):
         orthonormal rows and maps those up to n_bits.
     n_iterations : int, default=50
         Turns of codes and rotation; 0 leaves the random rotation.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the first rotation. Same seed, same machine, same codes. None draws a new seed.

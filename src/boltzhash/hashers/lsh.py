@@ -24,7 +24,7 @@ class LSH(LinearHasher):
     ----------
     n_bits : int, default=64
         Length of the code, a multiple of 8.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the hyperplanes. None draws a new seed.

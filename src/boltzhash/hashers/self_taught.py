@@ -38,7 +38,7 @@ class SelfTaughtHashing(LinearHasher):
         k, the nearest documents that each one is joined with.
     C : float, default=1.0
         The support vector machines' weight of errors against the width of the margin.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the eigenvectors; they depend on it if the graph falls into parts

@@ -38,7 +38,7 @@ class SpectralHashing(LinearHasher):
         Length of the code, a multiple of 8.
     n_directions : int or None, default=None
         How many principal directions to use at most; None means n_bits, as published.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the principal directions. They depend on it only by rounding.

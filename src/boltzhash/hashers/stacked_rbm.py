@@ -77,7 +77,7 @@ class StackedRBM(TrainedHasher):
     learning_rate : float, default=0.01
         Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
         cosine.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.

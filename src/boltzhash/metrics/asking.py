@@ -33,14 +33,13 @@ HITS = 100  # how many are asked for
 
 def ways_of_searching(collection: Collection) -> dict[str, Way]:
     """Every way in which a collection can be asked, by its name."""
-    ways: dict[str, Way] = {
-        "codes": lambda text, k: collection.search(text, k).ids,
-        "codes, reranked by words": lambda text, k: collection.search(text, k, rerank=True).ids,
+
+    def way(by: str) -> Way:
+        return lambda text, k: collection.search(text, k, by=by).ids
+
+    return {
+        by: way(by) for by in (("words", "codes", "both") if collection.keeps_words else ("codes",))
     }
-    if collection.keeps_words:
-        ways["words"] = lambda text, k: collection.search(text, k, by="words").ids
-        ways["both"] = lambda text, k: collection.search(text, k, by="both").ids
-    return ways
 
 
 def measures_of(k: int) -> dict[str, Measure]:

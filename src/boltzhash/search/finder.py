@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from boltzhash.arguments import check_choice
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import CodedQuery, coded_query
 from boltzhash.hashers import Hasher
+from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.exact import ExactIndex
-from boltzhash.search.hits import Answer, Hit
-from boltzhash.search.order import DEFAULT_ORDER, check_order, reordered
+from boltzhash.search.hits import Answer, Hit, Hits, Rows
+from boltzhash.search.inverted import WordIndex
+from boltzhash.search.order import DEFAULT_ORDER, check_order, n_nearest, reordered
+from boltzhash.search.ranking import Mask, Phrases, rank
+from boltzhash.text.words import Words
 
 
 class Finder:
@@ -47,59 +52,93 @@ class Finder:
         k: int,
         *,
         features: Any = None,
-        rerank_from: int | None = None,
-        order: str = DEFAULT_ORDER,
+        by: str | None = None,
+        order: str | None = None,
         corpus: Callable[[], Iterable[Document]] | None = None,
     ) -> list[Answer]:
-        """The k best documents of each query.
+        """The k best documents of each query, found and ranked as a collection of them does it.
 
         A model that was fitted with features needs ``features`` of the queries, one row per query;
-        their texts are then only shown, and compared when reranking.
-        ``corpus`` gives the encoded documents in their order; it is read once for all queries, and
-        only the texts of candidates are kept. With ``rerank_from`` that many nearest codes are
-        reordered before the cut at k: by tf-idf cosine, or by another ``order`` of
-        :data:`boltzhash.search.order.ORDERS`.
+        their texts are then only shown, and compared by their words.
+        ``corpus`` gives the encoded documents in their order; it is read once for all queries, into
+        memory. With it documents are found by words and codes, without it by codes alone; ``by`` and
+        ``order`` are those of :meth:`boltzhash.Collection.search`.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        if rerank_from is not None and rerank_from < 1:
-            raise ValueError(f"rerank_from must be at least 1, got {rerank_from}")
-        check_order(order)
-        if rerank_from is not None and corpus is None:
-            raise ValueError("rerank_from compares texts: give the encoded corpus")
+        by = by or ("codes" if corpus is None or order is not None else "both")
+        check_choice("by", by, ("both", "words", "codes"))
+        if by != "codes" and order is not None:
+            raise ValueError(f"order is for by='codes', got by={by!r}")
+        if corpus is None and (by != "codes" or order == "words"):
+            raise ValueError("words are compared in the texts: give the encoded corpus")
+        order = check_order(order or DEFAULT_ORDER)
         if not queries:
             return []
         coded = self._coded(queries, features)
+        documents = self._documents(corpus) if corpus is not None else None
+        if by == "codes" or documents is None:
+            found = self._nearest(coded, documents, k, order)
+        else:
+            found = self._ranked(coded, documents, k, by)
+        return [
+            Answer(hits, query.text, query.code, query.known_words, by)
+            for hits, query in zip(found, coded, strict=True)
+        ]
+
+    def _nearest(
+        self, coded: Sequence[CodedQuery], documents: Sequence[Document] | None, k: int, order: str
+    ) -> Iterator[list[Hit]]:
+        """By codes, all queries at once."""
         codes = np.stack([query.code for query in coded])
-        rows, distances = self._index.search_rows(codes, max(k, rerank_from or 0))
-        documents = self._documents(set(rows.ravel().tolist()), corpus) if corpus else {}
-        answers = []
+        rows, distances = self._index.search_rows(codes, n_nearest(order, k))
         for number, query in enumerate(coded):
-            found = zip(rows[number].tolist(), distances[number].tolist(), strict=True)
-            hits = [self._hit(row, distance, documents.get(row)) for row, distance in found]
-            if rerank_from is not None:
-                if query.words is None:  # the code was made from features
-                    query = query._replace(words=self._hasher.tfidf([queries[number]]))
-                hits = reordered(order, query, hits, self._hasher, rerank_from)
-            answers.append(Answer(hits[:k], queries[number], query.code, query.known_words))
-        return answers
+            near = zip(rows[number].tolist(), distances[number].tolist(), strict=True)
+            hits = [self._hit(row, distance, documents) for row, distance in near]
+            yield reordered(order, query, hits, self._hasher)[:k]
+
+    def _ranked(
+        self, coded: Sequence[CodedQuery], documents: Sequence[Document], k: int, by: str
+    ) -> Iterator[list[Hit]]:
+        """By words, or by words and codes."""
+        words = Words(self._hasher.language)
+        segment = DocumentCounter(words).segment(range(len(documents)), documents)
+        index = WordIndex([segment], np.arange(len(documents)))
+        codes = _Codes(self._index, self._codes)
+
+        def with_phrases(rows: Rows, phrases: Phrases) -> Rows:
+            kept = [
+                all(words.has_phrase(documents[row], phrase) for phrase in phrases) for row in rows
+            ]
+            return np.asarray(rows[np.array(kept, dtype=np.bool_)])
+
+        for query in coded:
+            wanted = words.query(query.text or "")
+            best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)
+            yield [
+                self._hit(row, distance, documents)._replace(score=score, words=part)
+                for row, score, part, distance in zip(
+                    *(array.tolist() for array in best), strict=True
+                )
+            ]
 
     def _coded(self, queries: Sequence[str], features: Any) -> list[CodedQuery]:
         if features is None:
             return [coded_query(self._hasher, query) for query in queries]
-        codes = self._hasher.transform(queries, features=features)
-        return [coded_query(self._hasher, code) for code in codes]
+        codes = self._hasher.encode(queries, features=features)
+        return [
+            coded_query(self._hasher, code)._replace(text=text, words=self._hasher.tfidf([text]))
+            for text, code in zip(queries, codes, strict=True)
+        ]
 
-    def _hit(self, row: int, distance: int, document: Document | None) -> Hit:
+    def _hit(self, row: int, distance: int, documents: Sequence[Document] | None) -> Hit:
+        document = documents[row] if documents is not None else None
         known = row not in self._no_known_word
         return Hit(self._ids[row], distance, document, known, self._codes[row].tobytes())
 
-    def _documents(
-        self, rows: set[int], corpus: Callable[[], Iterable[Document]]
-    ) -> dict[int, Document]:
-        """The documents of some rows; refused if the corpus is not the one that was encoded."""
-        documents = {}
-        number = -1
+    def _documents(self, corpus: Callable[[], Iterable[Document]]) -> list[Document]:
+        """The documents that were encoded; a corpus that is not theirs is refused."""
+        documents = []
         for number, document in enumerate(corpus()):
             if number >= len(self._ids) or document.id != self._ids[number]:
                 expected = repr(self._ids[number]) if number < len(self._ids) else "no more"
@@ -107,11 +146,24 @@ class Finder:
                     f"the corpus is not the one that was encoded: document {number} has the id "
                     f"{document.id!r}, the codes expect {expected}"
                 )
-            if number in rows:
-                documents[number] = document
-        if number + 1 < len(self._ids):
+            documents.append(document)
+        if len(documents) < len(self._ids):
             raise ValueError(
-                f"the corpus is not the one that was encoded: it has {number + 1} documents, "
+                f"the corpus is not the one that was encoded: it has {len(documents)} documents, "
                 f"the codes {len(self._ids)}"
             )
         return documents
+
+
+class _Codes(NamedTuple):
+    """Codes whose places are their rows."""
+
+    exact: ExactIndex
+    codes: Codes
+
+    def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
+        rows, distances = self.exact.search_rows(query[None], k, allowed=allowed)
+        return Hits(rows[0], distances[0])
+
+    def codes_at(self, places: Rows) -> Codes:
+        return np.asarray(self.codes[places])

@@ -1,7 +1,8 @@
-"""The order of hits: by distance, and by words.
+"""The order of hits that were found by their codes: by distance, confidence or words.
 
-Codes find the topic, words settle the order. Every search puts its hits in order here, so a folder
-of codes and a collection of the same documents give the same answer, whichever engine keeps them.
+Every search by codes puts its hits in order here, so a folder of codes and a collection of the same
+documents give the same answer, whichever engine keeps them. What is found by words as well is ranked in
+:mod:`boltzhash.search.ranking`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Order(Protocol):
 def by_words(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
     """In the order of the tf-idf cosine of their texts with the query."""
     if query.words is None:
-        raise ValueError("rerank compares words: search for a text, not for a code")
+        raise ValueError("order 'words' compares words: search for a text, not for a code")
     if not nearest:
         return []
     order = rerank(query.words, hasher.tfidf([hit.text for hit in nearest]))
@@ -68,16 +69,32 @@ def by_confidence(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> 
     return [nearest[row] for row in order.tolist()]
 
 
-ORDERS: dict[str, Order] = {"words": by_words, "confidence": by_confidence}
-DEFAULT_ORDER = "words"
+def by_distance(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
+    """As they are: in the order of their Hamming distances."""
+    return list(nearest)
 
 
-def reordered(
-    order: str, query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher, n_candidates: int
-) -> list[Hit]:
-    """The first ``n_candidates`` in one of the :data:`ORDERS`, the rest as they were."""
-    first = ORDERS[order](query, nearest[:n_candidates], hasher)
-    return [*first, *nearest[n_candidates:]]
+ORDERS: dict[str, Order] = {
+    "distance": by_distance,
+    "confidence": by_confidence,
+    "words": by_words,
+}
+DEFAULT_ORDER = "distance"
+
+
+def n_nearest(order: str, k: int) -> int:
+    """How many of the nearest must be found for the first k in an order.
+
+    >>> n_nearest("distance", 10), n_nearest("words", 10)
+    (10, 500)
+    """
+    return k if order == "distance" else max(k, CANDIDATES)
+
+
+def reordered(order: str, query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
+    """The first :data:`CANDIDATES` in one of the :data:`ORDERS`, the rest as they were."""
+    first = ORDERS[order](query, nearest[:CANDIDATES], hasher)
+    return [*first, *nearest[CANDIDATES:]]
 
 
 def check_order(order: str) -> str:
@@ -86,7 +103,7 @@ def check_order(order: str) -> str:
     >>> check_order("mood")
     Traceback (most recent call last):
     ...
-    ValueError: order must be one of words, confidence, got 'mood'
+    ValueError: order must be one of distance, confidence, words, got 'mood'
     """
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -15,13 +15,14 @@ from pydantic import (
 )
 
 from boltzhash.codes import MAX_BITS
-from boltzhash.search.order import DEFAULT_ORDER, ORDERS, check_order
+from boltzhash.search.order import ORDERS, check_order
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
     MAX_DEPTH,
     MAX_IN_GROUP,
     MAX_K,
+    MAX_LISTED_IN_GROUP,
     MAX_QUERY,
     MAX_TEXT,
     MAX_VALUES,
@@ -81,10 +82,21 @@ Where = Annotated[
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
     ),
 ]
+By = Annotated[
+    Literal["both", "words", "codes"] | None,
+    Field(
+        description="What documents are found and ranked by: words and codes in one score, words alone, "
+        "or codes alone. If it is left out both, or codes where the collection keeps no index of words"
+    ),
+]
 Order = Annotated[
-    StrictStr,
-    Field(description="What to rerank by", json_schema_extra={"enum": list(ORDERS)}),
-    AfterValidator(check_order),
+    StrictStr | None,
+    Field(
+        description="How the nearest 500 are put in order; only for a search by codes, which "
+        "it implies",
+        json_schema_extra={"enum": [*ORDERS, None]},
+    ),
+    AfterValidator(lambda order: order if order is None else check_order(order)),
 ]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
 
@@ -98,19 +110,16 @@ class Strict(BaseModel):
 class SearchRequest(Strict):
     text: Annotated[Text, Field(examples=["read a csv file"])]
     k: K = 10
+    by: By = None
     where: Where = None
-    rerank: Annotated[
-        StrictBool, Field(description="Reorder the 500 nearest by the words they share")
-    ] = False
-    order: Order = DEFAULT_ORDER
+    order: Order = None
 
 
 class SimilarRequest(Strict):
     id: Id
     k: K = 10
+    by: By = None
     where: Where = None
-    rerank: StrictBool = False
-    order: Order = DEFAULT_ORDER
 
 
 class NearestRequest(Strict):
@@ -178,9 +187,28 @@ class Piece(BaseModel):
     marked: bool = False
 
 
+class Parts(BaseModel):
+    """What a score is the sum of."""
+
+    words: Annotated[float, Field(description="BM25 in units of its spread for this query")]
+    code: Annotated[
+        float, Field(description="How well its code agrees with the query's; may be negative")
+    ]
+
+
 class Hit(BaseModel):
     id: str | int
-    distance: int
+    score: Annotated[
+        float | None,
+        Field(description="What it was ranked by, more is better; null by codes alone"),
+    ] = None
+    parts: Annotated[
+        Parts | None, Field(description="What the score is the sum of; null by codes alone")
+    ] = None
+    words: Annotated[float | None, Field(description="BM25 of its words; null by codes alone")] = (
+        None
+    )
+    distance: Annotated[int, Field(description="In how many bits its code differs")]
     title: str
     snippet: list[Piece]
     code: str
@@ -189,9 +217,16 @@ class Hit(BaseModel):
 
 class AskedFor(BaseModel):
     code: str
+    by: Annotated[
+        Literal["both", "words", "codes"],
+        Field(description="What documents were found and ranked by"),
+    ]
     known_words: Annotated[
         int | None,
-        Field(description="How many words of the query the model knows; 0: hits mean nothing"),
+        Field(
+            description="How many words of the query the model knows; with 0 its code means nothing, "
+            "and the order of hits by codes neither"
+        ),
     ]
 
 
@@ -213,7 +248,10 @@ class Explanation(Answer):
     distance: int
     query_code: str
     document_code: str
-    shared_words: list[str]
+    shared_words: Annotated[
+        list[str],
+        Field(description="Words of the document that were asked for, also in another form"),
+    ]
     bits: list[BitAgreement]
 
 
@@ -272,15 +310,30 @@ class BitDocuments(Answer):
     ]
 
 
+class Duplicate(BaseModel):
+    id: str | int
+    similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
+
+
 class Group(BaseModel):
-    size: int
-    documents: Annotated[list[StoredDocument], Field(max_length=MAX_IN_GROUP)]
+    size: Annotated[int, Field(description="With the document that is kept")]
+    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    duplicates: Annotated[
+        list[Duplicate],
+        Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),
+    ]
+    documents: Annotated[
+        list[StoredDocument],
+        Field(max_length=MAX_IN_GROUP, description="The document to keep, then the first others"),
+    ]
 
 
 class Duplicates(Answer):
-    radius: int
+    min_similarity: float
+    keep: str
+    siblings: bool
     n_groups: int
-    n_extra: Annotated[int, Field(description="Documents that are near-copies of another")]
+    n_extra: Annotated[int, Field(description="Documents of all groups but those to keep")]
     groups: list[Group]
 
 
@@ -314,6 +367,9 @@ class Stats(Answer):
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]
+    keeps_words: Annotated[
+        bool, Field(description="Whether documents can be found by words, and by both")
+    ]
     writing: Annotated[bool, Field(description="Whether documents can be added and deleted")]
     version: str
 

@@ -10,8 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.arguments import check_integer, check_number
-from boltzhash.text.counting import Counts, count_words, make_counter
-from boltzhash.text.sampling import Room, take_sample
+from boltzhash.text.counting import Counter, Counts, count_words, make_counter
+from boltzhash.text.sampling import Room, Sample, take_sample
+from boltzhash.text.stemming import (
+    StemmedCounter,
+    numbered_stems,
+    shortest_spellings,
+    spellings_of,
+    stemmed,
+)
 from boltzhash.text.stopwords import stop_words_of
 from boltzhash.text.tokens import compile_pattern, tokenize
 
@@ -29,6 +36,9 @@ class TfIdf:
     ----------
     language : str or None, default="english"
         The language whose stop words are left out; None for none (``max_df`` then does that job).
+    stem : bool, default=False
+        Whether the spellings of a word ("sort", "sorts", "sorting") are one word, by the language's
+        Snowball stemmer. A spelling that no document had is not known.
     stop_words : iterable of str or None, default=None
         Your own list, instead of the language's.
     token_pattern : str or None, default=None
@@ -43,8 +53,15 @@ class TfIdf:
     Attributes
     ----------
     words_ : list of str
-        Column → word.
+        Column → word; of a stem the shortest spelling.
+    spellings_ : list of str
+        All words that are known.
+    columns_ : int32 array or None
+        Spelling → column, if there are stems; else spellings are words.
     idf_ : float64 array
+    coverage_ : float or None
+        The share of the documents' words that are in the vocabulary, stop words and those above
+        ``max_df`` not counted; None if it was not learned here.
 
     Examples
     --------
@@ -56,12 +73,16 @@ class TfIdf:
     """
 
     words_: list[str]
+    spellings_: list[str]
+    columns_: NDArray[np.int32] | None
     idf_: NDArray[np.float64]
+    coverage_: float | None = None
 
     def __init__(
         self,
         *,
         language: str | None = "english",
+        stem: bool = False,
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
         max_words: int = 10_000,
@@ -79,16 +100,21 @@ class TfIdf:
         self.max_words = max_words
         self.min_df = min_df
         self.max_df = max_df
+        self._stems_of = language if stem else None
         self._stop_words = _stop_words(language, stop_words)
         self._pattern = compile_pattern(token_pattern)
 
     @classmethod
     def from_vocabulary(
-        cls, words: list[str], idf: NDArray[np.float64], token_pattern: str | None
+        cls,
+        spellings: list[str],
+        columns: NDArray[np.int32] | None,
+        idf: NDArray[np.float64],
+        token_pattern: str | None,
     ) -> TfIdf:
-        """A fitted instance, from what a model stores: n words and their idf, of shape (n,)."""
+        """A fitted instance, from what a model stores."""
         tfidf = cls(language=None, token_pattern=token_pattern)
-        tfidf._set_vocabulary(words, idf)
+        tfidf._set_vocabulary(spellings, columns, idf)
         return tfidf
 
     def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
@@ -97,37 +123,51 @@ class TfIdf:
         counted = count_words(texts, counter, grow=True)
         words = counter.words()
         frequency = np.bincount(counted.numbers, minlength=len(words))
-        columns = self._learn_vocabulary(words, frequency, len(counted.ends) - 1)
-        return self._weigh(_matrix(counted, len(words))[:, columns])
+        return self._learn(Sample(words, frequency, len(counted.ends) - 1, counted))
 
     def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
         """Learn the vocabulary from all documents, and weigh those for which there is room."""
         sample = take_sample(texts, self._pattern, room, seed)
-        columns = self._learn_vocabulary(sample.words, sample.frequency, sample.n_documents)
-        kept = _matrix(sample.counts, len(sample.words))[:, columns]
-        if kept.shape[0] < sample.n_documents:
+        learned = self._learn(sample)
+        if learned.shape[0] < sample.n_documents:
             logger.info(
                 "learning from %d of %d documents, which is what max_memory has room for; words "
                 "and their weights come from all of them",
-                kept.shape[0],
+                learned.shape[0],
                 sample.n_documents,
             )
-        return self._weigh(kept)
+        return learned
 
-    def _learn_vocabulary(
+    def _learn(self, sample: Sample) -> sparse.csr_matrix:
+        """Learn the vocabulary from what was counted, and weigh the documents that were kept."""
+        spellings, frequency, n_documents, counts = sample
+        words, stems = spellings, None
+        if self._stems_of is not None:
+            stems = numbered_stems(spellings, self._stems_of, self._stop_words)
+            words = shortest_spellings(spellings, stems)
+            frequency, counts = stemmed(stems, frequency, counts)
+        chosen = self._chosen(words, frequency, n_documents)
+        idf = np.log((1 + n_documents) / (1 + frequency[chosen])) + 1
+        if stems is None:
+            self._set_vocabulary([words[j] for j in chosen], None, idf)
+        else:
+            self._set_vocabulary(*spellings_of(chosen, spellings, stems), idf)
+        return self._weigh(_matrix(counts, len(words))[:, chosen])
+
+    def _chosen(
         self, words: list[str], frequency: NDArray[np.int64], n_documents: int
     ) -> NDArray[np.int64]:
-        """Choose words and weigh them by the documents they occur in; returns their numbers."""
+        """The numbers of the words of the vocabulary, in the order of the alphabet."""
         if n_documents == 0:
             raise ValueError("the corpus is empty: at least 2 documents are needed")
-        usable = np.array(
+        telling = np.array(
             [
-                self.min_df <= df <= max(self.max_df * n_documents, 1)
-                and word not in self._stop_words
+                df <= max(self.max_df * n_documents, 1) and word not in self._stop_words
                 for word, df in zip(words, frequency, strict=True)
             ],
             dtype=bool,
         )
+        usable = telling & (frequency >= self.min_df)
         everywhere = frequency == n_documents
         if not usable.any() and everywhere.any() and everywhere.all() and n_documents > 1:
             raise ValueError(
@@ -141,19 +181,23 @@ class TfIdf:
                 f"{self.max_df} of them or in fewer than min_df={self.min_df}"
             )
         ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
-        columns = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
-        idf = np.log((1 + n_documents) / (1 + frequency[columns])) + 1
-        self._set_vocabulary([words[j] for j in columns], idf)
-        return columns
+        chosen = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
+        self.coverage_ = float(frequency[chosen].sum() / frequency[telling].sum())
+        return chosen
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Weigh documents; words not in the vocabulary do not count."""
         return self._weigh(_matrix(count_words(texts, self._counter), len(self.words_)))
 
-    def _set_vocabulary(self, words: list[str], idf: NDArray[np.float64]) -> None:
-        self.words_ = words
+    def _set_vocabulary(
+        self, spellings: list[str], columns: NDArray[np.int32] | None, idf: NDArray[np.float64]
+    ) -> None:
+        self.spellings_, self.columns_ = spellings, columns
         self.idf_ = np.asarray(idf, dtype=np.float64)
-        self._counter = make_counter(words, self._pattern)
+        self._counter: Counter = make_counter(spellings, self._pattern)
+        if columns is not None:
+            self._counter = StemmedCounter(self._counter, columns)
+        self.words_ = self._counter.words()
 
     def _weigh(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
         counts.sort_indices()

@@ -42,6 +42,7 @@ from typing import NamedTuple
 import Stemmer
 
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
 from boltzhash.text.stopwords import LANGUAGES, function_words
 from boltzhash.text.tokens import MARKS, UNSPACED, fold, tokenize
 
@@ -85,6 +86,7 @@ _LETTERS_WITH_STROKES = str.maketrans(
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))
 _QUOTED = re.compile(r'((?<!\S)-)?(?<![0-9])"([^"]*)"')  # after a digit it is an inch
 _OPERATORS = '-" '
+_MOST_TYPED = 32  # words of a question that may have operators
 _EXACT = ("=", "~")  # before an id as it is written, and folded
 _BLANK = "␣"  # in an id that is one word
 
@@ -190,13 +192,27 @@ class Words:
         (3, 30, 4)
         """
         counts = Counter(self.of(document.text))
-        for name in _names(document):
-            for word in self.of(name):
+        for title in titles_of(document):
+            for word in self.of(title):
                 counts[word] += NAME_WEIGHT
-        if isinstance(document.id, str):
-            for word in _exact(document.id):
-                counts[word] += EXACT_WEIGHT
+        of_id, exact = self.of_id(document.id)
+        for word in of_id:
+            counts[word] += NAME_WEIGHT
+        for word in exact:
+            counts[word] += EXACT_WEIGHT
         return counts
+
+    def of_id(self, id_: Id) -> tuple[list[str], list[str]]:
+        """The words of an id, and the id as a whole, as it is written and folded.
+
+        A number has none, and one that is written as a string only itself.
+
+        >>> Words().of_id("csv.reader"), Words().of_id("7"), Words().of_id(7)
+        ((['csv', 'reader', 'csv.reader'], ['=csv.reader', '~csv.reader']), ([], ['=7', '~7']), ([], []))
+        """
+        if not isinstance(id_, str):
+            return [], []
+        return [] if id_.isdecimal() else self.of(id_), _exact(id_)
 
     def has_phrase(self, document: Document, phrase: Sequence[str]) -> bool:
         """Whether a phrase of a query occurs in the text or in a name of a document.
@@ -214,7 +230,8 @@ class Words:
 
         Words in quotes must occur as they stand there, a word or quotes with a minus before them must
         not; all else is wanted. A minus is one only before a word of two letters or more: ``ls -l`` and
-        ``-5`` have none. A quote without its counterpart is a blank.
+        ``-5`` have none. A quote without its counterpart is a blank. In more than 32 words quotes and
+        minuses are punctuation: nobody types that many to search, people paste prose.
 
         >>> query = Words().query('read a "csv file" -pandas')
         >>> query.phrases, query.excluded
@@ -223,6 +240,9 @@ class Words:
         ['csv', 'file', 'read']
         """
         plain = text.translate(_QUOTES)
+        is_prose = len(plain.split()) > _MOST_TYPED
+        if is_prose:
+            plain = plain.replace('"', " ")
         wanted, phrases, unwanted = [], [], []
         for minus, quoted in _QUOTED.findall(plain):
             if minus:
@@ -231,7 +251,7 @@ class Words:
                 wanted.append(quoted)
                 phrases.append(self.in_order(quoted))
         for token in _QUOTED.sub(" ", plain).replace('"', " ").split():
-            if token[0] == "-" and self._can_be_excluded(token[1:]):
+            if not is_prose and token[0] == "-" and self._can_be_excluded(token[1:]):
                 unwanted.append(token[1:])
             else:
                 wanted.append(token)
@@ -243,6 +263,16 @@ class Words:
         phrases = [phrase for phrase in phrases if phrase]
         only_beside = frozenset(beside).difference(in_order)
         return WordQuery(words, phrases, excluded, excluded_phrases, only_beside)
+
+    def like(self, document: Document) -> WordQuery:
+        """What asks for documents like this one: its words, whatever signs stand around them.
+
+        >>> sorted(Words().like(Document("csv.reader", 'Reads "all the" rows -fast')).words)
+        ['csv', 'csv.reader', 'fast', 'read', 'reader', 'row']
+        """
+        in_order, beside = self._asked_for(" ".join([document.text, *_names(document)]))
+        only_beside = frozenset(beside).difference(in_order)
+        return WordQuery(Counter(in_order + beside), [], frozenset(), beside=only_beside)
 
     def length(self, counts: Counter[str]) -> int:
         """How long a document of these counts is, for BM25: stop words and exact ids do not count.
@@ -256,6 +286,14 @@ class Words:
             for word, count in counts.items()
             if word not in weightless and not word.startswith(_EXACT)
         )
+
+    def n_telling(self, words: Sequence[str]) -> int:
+        """How many words of a text count for :meth:`length`.
+
+        >>> Words().n_telling(["the", "csv", "csv"])
+        2
+        """
+        return len(words) - sum(map(self._stop_stems.__contains__, words))
 
     def _asked_for(self, text: str) -> _Cut:
         """The words of a text without stop words, or with them if there are no others.
@@ -301,10 +339,10 @@ class Words:
         return cut
 
     def _stems(self, words: Sequence[str]) -> tuple[str, ...]:
-        return tuple(_without_accents(self._stem(word)) for word in words)
+        return tuple([_without_accents(self._stem(word)) for word in words])
 
     def _stem(self, word: str) -> str:
-        if self._stemmer is None or _UNSTEMMED.search(word):
+        if self._stemmer is None or (not word.isalpha() and _UNSTEMMED.search(word)):
             return word
         with self._one_at_a_time:
             return str(self._stemmer.stemWord(word)) or word
@@ -335,6 +373,10 @@ def _cut(token: str) -> _Cut:
     """The words of a token, folded but not stemmed."""
     if _PLAIN.fullmatch(token):
         return _Cut((token.lower()[:_LONGEST_WORD],), ())
+    if "-" in token and len(token) <= _LONGEST_WORD:
+        pieces = token.split("-")
+        if all(map(_PLAIN.fullmatch, pieces)):  # many an id is of this kind
+            return _Cut(tuple(map(str.lower, pieces)), ("".join(pieces).lower(),))
     if token.isascii():
         chunks = _ASCII_CHUNKS.findall(token)
     else:
@@ -343,6 +385,8 @@ def _cut(token: str) -> _Cut:
     beside: list[str] = []
     for chunk in chunks:
         _cut_chunk(chunk, in_order, beside)
+    if token.isascii() and len(token) <= _LONGEST_WORD:  # and so are its words
+        return _Cut(tuple(in_order), tuple(beside))
     return _Cut(
         tuple(word[:_LONGEST_WORD] for word in in_order),
         tuple(word for word in beside if len(word) <= _LONGEST_WORD),
@@ -361,7 +405,7 @@ def _cut_chunk(chunk: str, in_order: list[str], beside: list[str]) -> None:
 
 
 def _cut_at_points(run: str, in_order: list[str], beside: list[str]) -> None:
-    segments = _POINTS.split(run)
+    segments = _POINTS.split(run) if "." in run or ":" in run else [run]
     if len(segments) > 1 and all(len(s) == 1 and s.isalpha() for s in segments):
         in_order.append(fold("".join(segments)))  # U.S.A
         return
@@ -386,6 +430,8 @@ def _cut_at_underscores(piece: str, in_order: list[str], beside: list[str]) -> N
         beside.append(fold(piece if special else piece.strip("_")))
     for part in parts:
         in_order.append(fold(part))
+        if part.islower() or part.isdigit():
+            continue  # without humps, as most are
         humps = _HUMPS.split(part)
         if 1 < len(humps) <= _MOST_CAMEL_PARTS and not _PLURAL.fullmatch(part):
             beside.extend(fold(hump) for hump in humps if len(hump) > 1)
@@ -402,17 +448,28 @@ def _names(document: Document) -> Iterator[str]:
     """The id and the titles; a number says nothing, also where it is written as a string."""
     if isinstance(document.id, str) and not document.id.isdecimal():
         yield document.id
-    for field in TITLE_FIELDS:
-        title = (document.metadata or {}).get(field)
-        if isinstance(title, str):
-            yield title
+    yield from titles_of(document)
+
+
+def titles_of(document: Document) -> Iterator[str]:
+    """Those of its metadata whose words count more.
+
+    >>> list(titles_of(Document(1, "text", {"title": "A name", "year": 2020})))
+    ['A name']
+    """
+    if document.metadata:
+        for field in TITLE_FIELDS:
+            title = document.metadata.get(field)
+            if isinstance(title, str):
+                yield title
 
 
 def _exact(name: str) -> list[str]:
     """A name as one word, as it is written and folded; no other word has their first characters."""
     name = name[: 2 * _LONGEST_NAME].strip().strip('"')
-    name = name.encode(errors="replace").decode()  # half a surrogate pair cannot be stored
-    written, folded = (_BLANK.join(spelling.split()) for spelling in (name, fold(name)))
+    if not name.isascii():
+        name = name.encode(errors="replace").decode()  # half a surrogate pair cannot be stored
+    written, folded = [_BLANK.join(spelling.split()) for spelling in (name, fold(name))]
     if not written or len(written) > _LONGEST_NAME:
         return []
     return [_EXACT[0] + written, _EXACT[1] + folded]

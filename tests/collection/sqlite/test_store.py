@@ -820,7 +820,7 @@ def test_codes_file_follows_in_steps(
 def test_searching_needs_no_torch(filled: Path) -> None:
     program = (
         "import sys\nfrom boltzhash.collection import Collection\n"
-        "with Collection.open(sys.argv[1]) as c: c.search('star', rerank=True)\n"
+        "with Collection.open(sys.argv[1]) as c: c.search('star')\n"
         "print('torch' in sys.modules)"
     )
     assert in_a_process(program, filled).stdout.strip() == "False"

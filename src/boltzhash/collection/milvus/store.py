@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from boltzhash.collection.store import (
     last_of_each,
     no_such_collection,
     refuse_taken,
+    with_nearest_codes,
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, is_scalar
@@ -54,7 +55,7 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 _PAGE = 500  # documents fetched at a time
 _CODES_PAGE = 10_000
@@ -197,22 +198,30 @@ class MilvusStore:
         return self._hits(self._searcher(code, conditions).within(radius))
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        return bool(self._searcher(code, [], terms=["known == true"]).any_within(radius))
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        return with_nearest_codes(self, query)
 
     def _searcher(
         self,
         code: Codes,
         conditions: list[Condition],
         n_probe: int = MOST_LISTS,
-        terms: list[str] | None = None,
     ) -> Searcher:
         """Looks at all lists where it is not told otherwise: exact, whatever index there is."""
-        expressions = [*self._state.counts(), *expression_of(conditions), *(terms or [])]
+        expressions = [*self._state.counts(), *expression_of(conditions)]
         last_place = self._state.last_place
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 

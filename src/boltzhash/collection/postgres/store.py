@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ from boltzhash.collection.store import (
     last_of_each,
     no_such_collection,
     refuse_taken,
+    with_nearest_codes,
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
@@ -58,7 +59,7 @@ from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import Words
+from boltzhash.text.words import WordQuery, Words
 
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
@@ -290,16 +291,21 @@ class PostgresStore:
         ]
 
     def ranked(
-        self, query: CodedQuery, words: Words, k: int, conditions: list[Condition], *, by: str
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        bits = bits_of(code.tobytes())
-        found = self._run(
-            f"SELECT 1 FROM codes WHERE {_distance(bits)} <= %s AND known LIMIT 1", [bits, radius]
-        )
-        return found.fetchone() is not None
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        return with_nearest_codes(self, query)
 
     # Reading
 

@@ -14,7 +14,7 @@ from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
 from boltzhash.collection.sqlite.schema import field_rows, is_whole_code
-from boltzhash.collection.sqlite.words import WORDS_FILE
+from boltzhash.collection.sqlite.word_files import words_bytes
 from boltzhash.collection.store import Counts, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.storage.folders import atomic_folder
@@ -46,7 +46,7 @@ def sizes(database: Database, folder: Path) -> dict[str, int]:
         "database": pages * page_size,
         **({} if tables is None else tables),
         "codes_file": _size(folder / CODES_FILE),
-        "words_file": _size(folder / WORDS_FILE),
+        "words_files": words_bytes(folder),
         "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
     }
 

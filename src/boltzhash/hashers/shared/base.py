@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.arguments import check_choice
 from boltzhash.codes import Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.shared.documents import (
@@ -40,6 +42,7 @@ from boltzhash.hashers.shared.features import (
     feature_blocks,
 )
 from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.poor_codes import complaints
 from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
@@ -51,6 +54,9 @@ BLOCK = 1024
 # Which hashers take features, for the message to those who give them to another. A test compares it
 # with the table of hashers.
 WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
+
+
+logger = logging.getLogger("boltzhash")
 
 
 class Encoded(NamedTuple):
@@ -67,9 +73,11 @@ class Encoded(NamedTuple):
 class Hasher(Estimator):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_margins``.
 
-    The text arguments ``language``, ``stop_words``, ``token_pattern``, ``max_words``, ``min_df`` and
-    ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
-    matrix. A subclass names its own arguments and passes the rest on.
+    The text arguments ``language``, ``stem``, ``stop_words``, ``token_pattern``, ``max_words``,
+    ``min_df`` and ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
+    matrix. ``output`` is what :meth:`transform` gives: packed ``"codes"``, or ``"bits"``, a column each,
+    for estimators of scikit-learn that compare columns. A subclass names its own arguments and passes
+    the rest on.
     """
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
@@ -85,20 +93,24 @@ class Hasher(Estimator):
         n_bits: int = 64,
         *,
         language: str | None = "english",
+        stem: bool = False,
         stop_words: Iterable[str] | None = None,
         token_pattern: str | None = None,
         max_words: int = 10_000,
         min_df: int = 1,
         max_df: float = 0.5,
+        output: str = "codes",
         random_state: Any = 0,
     ) -> None:
         self.n_bits = n_bits
         self.language = language
+        self.stem = stem
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.max_words = max_words
         self.min_df = min_df
         self.max_df = max_df
+        self.output = output
         self.random_state = random_state
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -151,6 +163,7 @@ class Hasher(Estimator):
             ``history_`` ends with that epoch.
         """
         check_n_bits(self.n_bits)
+        check_choice("output", self.output, ("codes", "bits"))
         self._check_params()
         if features is not None and max_memory is not None:
             raise ValueError(
@@ -181,13 +194,23 @@ class Hasher(Estimator):
 
     def fit_transform(
         self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
-    ) -> Codes:
-        """:meth:`fit`, then the codes of the same documents."""
+    ) -> NDArray[Any]:
+        """:meth:`fit`, then :meth:`transform` of the same documents."""
         documents = list(X) if isinstance(X, Iterator) else X  # they are read twice
         fitted = self.fit(documents, y, features=features, **fitting)
         return fitted.transform(documents, features=features)
 
-    def transform(self, X: Any = None, *, features: Any = None) -> Codes:
+    def transform(self, X: Any = None, *, features: Any = None) -> NDArray[Any]:
+        """What ``output`` asks for: packed codes as :meth:`encode` gives them, or bits, a column each.
+
+        ``X`` and ``features`` are those of :meth:`encode`. Bits are bool (n_documents, n_bits), for
+        estimators that compare columns, such as ``KNeighborsClassifier(metric="hamming")``; with packed
+        codes they would compare bytes, which means nothing.
+        """
+        codes = self.encode(X, features=features)
+        return unpack(codes) if self.output == "bits" else codes
+
+    def encode(self, X: Any = None, *, features: Any = None) -> Codes:
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the highest of the first.
 
         A document with no known word gets the code of the empty document; see
@@ -210,7 +233,7 @@ class Hasher(Estimator):
     def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
         """The codes, a block of documents at a time: for more than fits into memory.
 
-        ``X`` and ``features`` are those of :meth:`transform`.
+        ``X`` and ``features`` are those of :meth:`encode`.
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
@@ -278,7 +301,9 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        settings = {"class": type(self).__name__, **self._plain_params()}
+        # Models from before there were stems keep their fingerprints; output changes no code.
+        params = self._plain_params(leave_out=("output",) if self.stem else ("output", "stem"))
+        settings = {"class": type(self).__name__, **params}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
     def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -291,12 +316,14 @@ class Hasher(Estimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _words(self) -> list[str] | None:
-        return self.tfidf_.words_ if self.tfidf_ is not None else None
+        return self.tfidf_.spellings_ if self.tfidf_ is not None else None
 
     def _stored_arrays(self) -> Arrays:
         arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
         if self.tfidf_ is not None:
             arrays["tfidf.idf"] = self.tfidf_.idf_
+            if self.tfidf_.columns_ is not None:
+                arrays["tfidf.columns"] = self.tfidf_.columns_
         if self.feature_scaling_ is not None:
             arrays.update(self.feature_scaling_.arrays())
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
@@ -320,13 +347,9 @@ class Hasher(Estimator):
         hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
         hasher.tfidf_ = None
         if words is not None:
-            idf = arrays["tfidf.idf"]
-            if len(words) != hasher.n_features_in_ or len(idf) != len(words):
-                raise ModelError(
-                    f"the vocabulary has {len(words)} words and {len(idf)} weights; "
-                    f"the model has {hasher.n_features_in_}"
-                )
-            hasher.tfidf_ = TfIdf.from_vocabulary(words, idf, hasher.token_pattern)
+            idf, columns = arrays["tfidf.idf"], arrays.get("tfidf.columns")
+            _check_vocabulary(words, columns, idf, hasher.n_features_in_)
+            hasher.tfidf_ = TfIdf.from_vocabulary(words, columns, idf, hasher.token_pattern)
         prefix = "learned."
         learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
         check_numbers(learned)
@@ -393,6 +416,7 @@ class Hasher(Estimator):
             return matrix
         tfidf = TfIdf(
             language=self.language,
+            stem=self.stem,
             stop_words=self.stop_words,
             token_pattern=self.token_pattern,
             max_words=self.max_words,
@@ -463,7 +487,7 @@ class Hasher(Estimator):
 
     def _check_not_collapsed(self, matrix: sparse.csr_matrix, features: Features | None) -> None:
         """Raise if all training documents got the same code: that is a failed fit."""
-        codes = self.transform(matrix, features=features)
+        codes = self.encode(matrix, features=features)
         self.distinct_codes_ = distinct(codes)
         self.bit_balance_ = bit_balance(unpack(codes))
         if self.distinct_codes_ == 1:
@@ -471,9 +495,27 @@ class Hasher(Estimator):
                 f"training collapsed: all {matrix.shape[0]} documents got the same code. "
                 f"{self._collapse_advice()}"
             )
+        coverage = self.tfidf_.coverage_ if self.tfidf_ is not None else None
+        for complaint in complaints(codes, coverage):
+            logger.warning(complaint)
 
     def _collapse_advice(self) -> str:
         return "The documents may be too alike or too few"
+
+
+def _check_vocabulary(
+    words: list[str], columns: NDArray[np.int32] | None, idf: NDArray[np.float64], n_features: int
+) -> None:
+    """Refuse a stored vocabulary that does not fit the model."""
+    if columns is None:
+        fits = len(words) == n_features
+    else:
+        fits = len(columns) == len(words) and set(columns.tolist()) == set(range(n_features))
+    if not fits or len(idf) != n_features:
+        raise ModelError(
+            f"the vocabulary has {len(words)} words and {len(idf)} weights; "
+            f"the model has {n_features}"
+        )
 
 
 def _arguments_of(function: Any) -> list[inspect.Parameter]:

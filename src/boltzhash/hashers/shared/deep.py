@@ -72,7 +72,7 @@ class DeepHasher(TrainedHasher):
     unigram_start : bool, default=True
         Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
         are not spent on learning that; False starts it at random, as published.
-    language, stop_words, token_pattern, max_words, min_df, max_df
+    language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.
