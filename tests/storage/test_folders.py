@@ -196,6 +196,23 @@ def test_an_error_while_writing_leaves_the_old_folder(
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_an_error_names_the_folder_and_not_what_is_under_construction(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    for nameless in (True, False):
+        with (
+            pytest.raises(OSError, match="No space") as raised,
+            atomic_folder(target, KIND) as fresh,
+        ):
+            raise OSError(*(28, "No space left"), *(() if nameless else (str(fresh / "a"),)))
+        assert raised.value.filename == str(target)
+    with (
+        pytest.raises(FileNotFoundError) as raised_elsewhere,
+        atomic_folder(target, KIND),
+    ):
+        (tmp_path / "corpus.jsonl").read_text()
+    assert raised_elsewhere.value.filename == str(tmp_path / "corpus.jsonl")
+
+
 def test_a_file_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with (

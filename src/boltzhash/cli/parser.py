@@ -76,10 +76,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _named(error: OSError) -> OSError:
-    """With a name: only standard output has none of its own, and still cannot be written."""
-    if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
-        return OSError(error.errno, error.strerror, "standard output")
-    return error
+    """Errors of writing files have their names; one without is that of standard output."""
+    is_full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    if error.filename is not None or not is_full:
+        return error
+    return OSError(error.errno, error.strerror, "standard output")
 
 
 def _fail(error: Exception, code: int) -> int:
