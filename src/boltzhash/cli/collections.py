@@ -30,7 +30,7 @@ from boltzhash.cli.opening import (
     opened,
     opened_or_created,
 )
-from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says, report, say
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, RESUMES, interruption_says, report, say
 from boltzhash.cli.skipping import SkippedRecords, skipped_records
 from boltzhash.errors import ChangedDocumentsError
 
@@ -151,26 +151,33 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def index(options: argparse.Namespace) -> int:
+    before = RESUMES if is_collection(options.output) else NOTHING_KEPT
+    with interruption_says(lambda: before):
+        return _index(options)
+
+
+def _index(options: argparse.Namespace) -> int:
     _tell_model_from_corpus(options)
     start = time.monotonic()
     name = f"index {corpus_name(options)}"
     skipped = skipped_records(options, options.output)
-    with interruption_says(lambda: NOTHING_KEPT):
-        corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
-    with _opened_or_made(options) as collection:
+    corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
+    with (
+        _opened_or_made(options) as collection,
+        interruption_says(lambda: _what_is_kept(collection, learned=options.model is None)),
+    ):
         if options.start_over and collection.unfinished() is not None:
             collection.delete(document.id for document in collection)
             collection.forget_unfinished()
         _check_new_or_resumed(collection, name)
-        with interruption_says(lambda: _what_is_kept(collection)):
-            shown = with_progress(corpus, "indexing", count_documents(options))
-            try:
-                added = collection.add_resumably(shown, name)
-            except ChangedDocumentsError as error:
-                raise ValueError(
-                    f"{error}. To start over, run the same command with --start-over: it deletes the "
-                    f"{len(collection)} documents that are in {collection.location}, and begins again"
-                ) from None
+        shown = with_progress(corpus, "indexing", count_documents(options))
+        try:
+            added = collection.add_resumably(shown, name)
+        except ChangedDocumentsError as error:
+            raise ValueError(
+                f"{error}. To start over, run the same command with --start-over: it deletes the "
+                f"{len(collection)} documents that are in {collection.location}, and begins again"
+            ) from None
         unknown = collection.stats()["no_known_word"]
         if unknown:
             say(
@@ -300,14 +307,16 @@ def _check_new_or_resumed(collection: Collection, name: str) -> None:
         _say_where_it_resumes(unfinished)
 
 
-def _what_is_kept(collection: Collection) -> str:
+def _what_is_kept(collection: Collection, *, learned: bool = False) -> str:
     """After an interruption, when the collection itself may not answer any more."""
     try:
         unfinished = collection.unfinished()
     except Exception:
-        return f"the same command resumes after what {collection.location} keeps"
+        return RESUMES
     if unfinished is None:
-        return NOTHING_KEPT
+        return (
+            f"{collection.location} keeps what was learned; {RESUMES}" if learned else NOTHING_KEPT
+        )
     return (
         f"{collection.location} keeps the first {unfinished['done']} documents; the same command "
         "resumes after them"

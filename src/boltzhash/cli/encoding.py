@@ -33,7 +33,7 @@ def add_parsers(subparsers: Any) -> None:
         "encode",
         help="turn a corpus into codes",
         description="Write the packed code and the id of every document to a folder. The corpus is "
-        "streamed: memory does not grow with it.",
+        "streamed: memory grows by 8 bytes a document.",
     )
     add_model(parser)
     add_corpus(parser)

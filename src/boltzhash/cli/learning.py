@@ -59,7 +59,8 @@ def opened_or_learned(options: argparse.Namespace) -> Collection:
     from boltzhash.collection import Collection
     from boltzhash.collection.engines import parse_location
     from boltzhash.collection.locations import FOLDER
-    from boltzhash.storage.folders import check_output
+    from boltzhash.progress import heartbeat
+    from boltzhash.storage.folders import try_output
 
     begun = opened_if_there(options.output)
     if begun is not None:
@@ -68,9 +69,10 @@ def opened_or_learned(options: argparse.Namespace) -> Collection:
     checkpoint = None
     if parse_location(options.output).kind == FOLDER:
         output = Path(options.output)
-        check_output(output.resolve(), "boltzhash collection")
+        try_output(output.resolve(), "boltzhash collection")
         checkpoint = output.with_name(output.name + ".checkpoint")
-    collection = Collection.create(options.output, _learned(options, checkpoint))
+    with heartbeat("learning"):
+        collection = Collection.create(options.output, _learned(options, checkpoint))
     if checkpoint is not None:
         shutil.rmtree(checkpoint, ignore_errors=True)
     return collection
@@ -107,7 +109,9 @@ def _learned(options: argparse.Namespace, checkpoint: Path | None) -> Hasher:
         say(f"{failed}; {_INSTEAD}")
     except KeyboardInterrupt:
         if checkpoint is not None and checkpoint.exists():
-            say(f"{checkpoint} keeps what is done; the same command resumes from there")
+            raise KeyboardInterrupt(
+                f"{checkpoint} keeps what is done; the same command resumes from there"
+            ) from None
         raise
     return _fitted(ITQ, options, _texts(options))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from boltzhash.cli.reporting import say
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
     from boltzhash.hashers import Hasher
+
+logger = logging.getLogger("boltzhash")
 
 
 def is_collection(location: str) -> bool:
@@ -79,7 +80,8 @@ def warn_about_password(location: str) -> None:
 
     parsed = parse_location(location)
     if parsed.has_password():
-        say(
+        logger.warning(
+            "%s",
             f"the password for {parsed.shown()} can be seen in the list of processes and in the shell's "
-            f"history: put it into {' or '.join(parsed.password_in)} instead"
+            f"history: put it into {' or '.join(parsed.password_in)} instead",
         )

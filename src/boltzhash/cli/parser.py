@@ -6,6 +6,7 @@ Results go to standard output, everything else (progress, notes, errors) to stan
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -23,6 +24,7 @@ from boltzhash.cli.reporting import (
     show_notes,
 )
 from boltzhash.errors import MissingExtraError, TrainingError
+from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
 
@@ -74,13 +76,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _named(error: OSError) -> OSError:
-    """With a name: only standard output has none of its own, and still cannot be written."""
-    try:
-        if error.filename is None and sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as same:
-        return OSError(same.errno, same.strerror, "standard output")
-    return error
+    """Errors of writing files have their names; one without is that of standard output."""
+    is_full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    if error.filename is not None or not is_full:
+        return error
+    return OSError(error.errno, error.strerror, "standard output")
 
 
 def _fail(error: Exception, code: int) -> int:
@@ -90,7 +90,7 @@ def _fail(error: Exception, code: int) -> int:
 
 def _tell(message: str) -> None:
     """How a command ended, however quiet it was asked to be."""
-    print(f"boltzhash: {message}", file=sys.stderr)
+    print(f"boltzhash: {printable(message)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ class _Notes(logging.Handler):
 
 
 NOTHING_KEPT = "nothing was kept"
+RESUMES = "the same command resumes where it stopped"
 
 
 @contextmanager
@@ -68,7 +69,9 @@ def interruption_says(what: Callable[[], str]) -> Iterator[None]:
     """Let Ctrl-C say what is kept of the work in this block."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interruption:
+        if interruption.args:  # said by a block inside this one
+            raise
         raise KeyboardInterrupt(what()) from None
 
 

@@ -29,8 +29,11 @@ class SkippedRecords:
     def __call__(self, bad: BadRecord) -> None:
         if not self._reasons:
             _check_ours(self.path)
-        with self.path.open("a" if self._reasons else "w", encoding="utf-8") as file:
-            file.write(json.dumps(bad._asdict(), ensure_ascii=False) + "\n")
+        try:
+            with self.path.open("a" if self._reasons else "w", encoding="utf-8") as file:
+                file.write(json.dumps(bad._asdict(), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
         self._reasons[bad.reason] += 1
 
     def report(self) -> dict[str, Any]:

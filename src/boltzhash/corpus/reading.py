@@ -5,6 +5,7 @@ read is an error that says where it is; none is silently left out.
 """
 
 import itertools
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from boltzhash.corpus.formats import FILES, FORMATS, named_format, suffix_of
 from boltzhash.corpus.lines import text_encoding
 from boltzhash.corpus.places import STANDARD_INPUT, places_of
 from boltzhash.corpus.records import CorpusError, Document, Fields, OnBad, Records, documents
+
+logger = logging.getLogger("boltzhash")
 
 _OF_TEXTS = Fields("text", "id", metadata=False)  # how folder.py names what is in a text file
 
@@ -118,7 +121,12 @@ def _parts(
 
 def _of_file(path: Path, format: str | None, fields: Fields, encoding: str) -> Records:
     how = FORMATS[suffix_of(path)] if format is None else named_format(format)
-    return how.read(path, fields, encoding)
+    return _told(how.read(path, fields, encoding), path)
+
+
+def _told(records: Records, path: Path) -> Records:
+    logger.debug("reading %s", path)
+    yield from records
 
 
 def _of_standard_input(format: str | None, fields: Fields, encoding: str) -> Records:
