@@ -314,7 +314,9 @@ def _what_is_kept(collection: Collection, *, learned: bool = False) -> str:
     except Exception:
         return RESUMES
     if unfinished is None:
-        return f"{collection.location} keeps what was learned; {RESUMES}" if learned else NOTHING_KEPT
+        return (
+            f"{collection.location} keeps what was learned; {RESUMES}" if learned else NOTHING_KEPT
+        )
     return (
         f"{collection.location} keeps the first {unfinished['done']} documents; the same command "
         "resumes after them"
