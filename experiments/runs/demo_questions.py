@@ -65,7 +65,7 @@ def main() -> None:
             ask_questions(way)
             known_items(way, documents)
         own_names(ways["default"], documents)
-        unknown_words(ways["default"], documents, set(collection.hasher._words() or ()))
+        unknown_words(ways["default"], documents, collection.hasher.tfidf_.words_)
 
 
 def ask_questions(way: Way) -> None:
@@ -117,18 +117,25 @@ def own_names(way: Way, documents: list[Document]) -> None:
 
 
 def unknown_words(way: Way, documents: list[Document], known: Iterable[str]) -> None:
+    """Of words with the same stem one is as good as another, so stems are counted."""
+    import Stemmer
+
+    stem = Stemmer.Stemmer("english").stemWord
     having: dict[str, set[str | int]] = {}
+    spelt: dict[str, str] = {}
     for document in documents:
         for word in set(tokenize(document.text)):
-            having.setdefault(word, set()).add(document.id)
-    rare = sorted(word for word in having.keys() - set(known) if len(having[word]) <= RARE)
+            having.setdefault(stem(word), set()).add(document.id)
+            spelt[stem(word)] = min(word, spelt.get(stem(word), word))
+    unknown = having.keys() - set(map(stem, known))
+    rare = sorted(one for one in unknown if len(having[one]) <= RARE)
     sample = random.Random(SEED).sample(rare, SAMPLE)
-    first = sum(bool(having[word].intersection(way(word, 1))) for word in sample)
-    all_of_them = sum(having[word] <= set(way(word, FIRST)) for word in sample)
+    first = [one for one in sample if having[one].intersection(way(spelt[one], 1))]
+    complete = [one for one in sample if having[one] <= set(way(spelt[one], FIRST))]
     print(
         f"{SAMPLE} of {len(rare)} words that the model does not know and 1 to {RARE} documents have: "
-        f"one of these is first {first / SAMPLE:.3f}, all are among the first {FIRST} "
-        f"{all_of_them / SAMPLE:.3f}",
+        f"one of these is first {len(first) / SAMPLE:.3f}, all are among the first {FIRST} "
+        f"{len(complete) / SAMPLE:.3f}; not: {[spelt[o] for o in sample if o not in complete][:20]}",
         flush=True,
     )
 

@@ -47,7 +47,7 @@ def test_a_corpus_alone_becomes_a_collection_with_the_model_that_fit_would_learn
     assert re.fullmatch(pattern, first)
     assert second == f'ask it: boltzhash search {library} "…"'
     assert names(tmp_path) == ["corpus.jsonl", "library"]
-    succeed("fit", corpus, "-o", tmp_path / "model")
+    succeed("fit", corpus, "--stem", "-o", tmp_path / "model")
     assert fitted(library).fingerprint() == load(tmp_path / "model").fingerprint()
     assert search_hits(library, "captain storm", "-k", 1)[0]["id"].startswith("sea-")
 
@@ -97,8 +97,8 @@ def test_a_model_comes_before_its_corpus_wherever_the_options_are(
     ):
         succeed("index", *arguments)
         assert fitted(tmp_path / str(number)).fingerprint() == load(made.model).fingerprint()
-    misused("index", made.model, made.corpus, "-o", tmp_path / "3", "more")
-    misused("index", "-o", tmp_path / "3", made.model, made.corpus, "more")
+    several = ("index", made.model, made.corpus, "-o", tmp_path / "3", "more")
+    assert refused(*several) == "more: expected a file or a folder, got no such path"
     misused("index", "-o", tmp_path / "3")
 
 

@@ -30,7 +30,7 @@ KEY_LINES = {
     ],
     "service_client": [
         r"^added: .+'written': 1}$",
-        r"^ +\d+  mine$",
+        r"^ +\d+\.\d\d  mine$",
         r"^deleted: .+'deleted': 1}$",
         r"^the service ended with 0$",
     ],

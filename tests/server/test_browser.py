@@ -211,6 +211,9 @@ def test_words_that_the_model_does_not_know(watched: Watched) -> None:
     assert page.locator(".caution").count() == 0
     watched.open("?q=xylophone")
     assert page.locator(".nothing").inner_text() == "No document has any of these words."
+    watched.open("?q=onerror&where=%7B%22topic%22%3A%22sea%22%7D")
+    nothing = "No document that passes these filters has any of these words."
+    assert page.locator(".nothing").inner_text() == nothing
     watched.open('?q="moon+bread"')
     assert "what is in quotes must occur" in page.locator(".nothing").inner_text()
 

@@ -70,6 +70,11 @@ def _add_fit(subparsers: Any) -> None:
         "--language",
         help=f"language whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
     )
+    parser.add_argument(
+        "--stem",
+        action="store_true",
+        help="count the spellings of a word as one (sort, sorts, sorting), as index does",
+    )
     parser.add_argument("--seed", type=int, default=0, help="same seed, same codes (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (auto)")
     parser.add_argument(
@@ -196,10 +201,12 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
         "learning_rate": options.learning_rate,
         "max_words": options.max_words,
     }
-    settings = {name: value for name, value in chosen.items() if value is not None}
+    settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
         if name not in kind.defaults():
             raise ValueError(f"--{name.replace('_', '-')} is not an argument of {options.method}")
+    if options.stem:
+        settings["stem"] = True
     if options.language is not None:
         settings["language"] = None if options.language == "none" else options.language
     for name, value in {"device": options.device, "verbose": True}.items():

@@ -24,6 +24,7 @@ from boltzhash.cli.reporting import (
     show_notes,
 )
 from boltzhash.errors import MissingExtraError, TrainingError
+from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
 
@@ -89,7 +90,7 @@ def _fail(error: Exception, code: int) -> int:
 
 def _tell(message: str) -> None:
     """How a command ended, however quiet it was asked to be."""
-    print(f"boltzhash: {message}", file=sys.stderr)
+    print(f"boltzhash: {printable(message)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -282,6 +282,48 @@ static int below(const int64_t *values, Py_ssize_t n, Py_ssize_t limit)
     return 1;
 }
 
+/* Tokens of texts → words of documents. The words of token t are words[starts[t]] and the sizes[t] - 1
+ * after it; text i has n_tokens[i] tokens, is of document rows[i], and its words count times[i]. */
+static PyObject *expand(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[7] = {{0}}; /* tokens, n_tokens, rows, times, starts, sizes, words */
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*y*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6])) {
+        release(b, 7);
+        return NULL;
+    }
+    const int32_t *tokens = b[0].buf;
+    const int64_t *n_tokens = b[1].buf, *rows = b[2].buf, *times = b[3].buf;
+    const int64_t *starts = b[4].buf, *sizes = b[5].buf, *words = b[6].buf;
+    Py_ssize_t n = b[0].len / 4, n_texts = b[1].len / 8, n_known = b[4].len / 8, total = 0, sum = 0;
+    int fits = b[2].len == b[1].len && b[3].len == b[1].len && b[5].len == b[4].len &&
+               ranges_fit(starts, starts, n_known, b[6].len / 8);
+    for (Py_ssize_t i = 0; fits && i < n_texts; i++)
+        fits = n_tokens[i] >= 0 && (sum += n_tokens[i]) <= n;
+    for (Py_ssize_t i = 0; fits && i < n; i++) {
+        fits = tokens[i] >= 0 && tokens[i] < n_known && sizes[tokens[i]] >= 0 &&
+               sizes[tokens[i]] <= b[6].len / 8 - starts[tokens[i]];
+        total += fits ? sizes[tokens[i]] : 0;
+    }
+    PyObject *result = NULL;
+    if (!fits || sum != n) {
+        PyErr_SetString(PyExc_ValueError, "tokens and words do not fit together");
+    } else if ((result = PyByteArray_FromStringAndSize(NULL, 3 * 8 * total)) != NULL) {
+        int64_t *numbers = (int64_t *)PyByteArray_AS_STRING(result);
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0, at = 0, token = 0; i < n_texts; i++)
+            for (int64_t j = 0; j < n_tokens[i]; j++, token++)
+                for (int64_t k = 0; k < sizes[tokens[token]]; k++, at++) {
+                    numbers[at] = words[starts[tokens[token]] + k];
+                    numbers[total + at] = rows[i];
+                    numbers[2 * total + at] = times[i];
+                }
+        Py_END_ALLOW_THREADS
+    }
+    release(b, 7);
+    return result;
+}
+
 static PyObject *invert(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer b[3] = {{0}}; /* numbers, rows, times */
@@ -334,6 +376,8 @@ static PyMethodDef methods[] = {
     {"count_owned", count_owned, METH_VARARGS,
      "count_owned(places, starts, ends, owners, owner) -> int64 postings of each word"},
     {"best", best, METH_VARARGS, "best(scores, allowed, k) -> int64 places in order"},
+    {"expand", expand, METH_VARARGS,
+     "expand(tokens, n_tokens, rows, times, starts, sizes, words) -> int64 (3, n): words, rows, times"},
     {"invert", invert, METH_VARARGS,
      "invert(numbers, rows, times, n_words, n_rows) -> int64 ends, int64 rows, uint8 counts"},
     {"digests", digests, METH_O, "digests(words) -> uint64"},

@@ -23,6 +23,17 @@ def count_owned(places: Array, starts: Array, ends: Array, owners: Array, owner:
 def best(scores: Array, allowed: Array | None, n: int) -> bytearray:
     """The n allowed places with the highest scores above 0, of equals the first; int64, in order."""
 
+def expand(
+    tokens: Array,
+    n_tokens: Array,
+    rows: Array,
+    times: Array,
+    starts: Array,
+    sizes: Array,
+    words: Array,
+) -> bytearray:
+    """Words, rows and times of the tokens of texts, int64 (3, n)."""
+
 def invert(
     numbers: Array, rows: Array, times: Array, n_words: int, n_rows: int
 ) -> tuple[bytearray, bytearray, bytearray]:

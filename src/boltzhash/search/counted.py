@@ -7,6 +7,7 @@ each is cut into words once, and the rest is counting numbers. What comes out is
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.corpus import Document
-from boltzhash.search.segments import Ints, Segment, digests_of, ranges, segment_of
+from boltzhash.search.segments import Ints, Segment, digests_of, expanded, segment_of
 from boltzhash.text.blanks import make_tokens
-from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, titles_of
+from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, exact_of, name_of, titles_of
 
 _MOST_KNOWN = 500_000  # tokens that are remembered, before all are forgotten
 
@@ -38,93 +39,89 @@ class DocumentCounter:
 
     def segment(self, places: Sequence[int], documents: Sequence[Document]) -> Segment:
         """The inverted index of documents at places, which are in order."""
-        if len(self._lengths) > _MOST_KNOWN:
+        if len(self._sizes) > _MOST_KNOWN:
             self._forget()
         texts, rows, times = _texts(documents)
         tokens, n_tokens, new = self._tokens.number(texts)
         self._learn(new)
-        rows, times = np.repeat(rows, n_tokens), np.repeat(times, n_tokens)
         ids = self._of_ids(documents)
-        telling = times * np.frombuffer(self._lengths, np.int64)[tokens]
-        lengths = ids.lengths + np.bincount(rows, telling, len(documents))
-        starts, sizes = np.frombuffer(self._starts, np.int64), np.frombuffer(self._sizes, np.int64)
-        n_words = sizes[tokens]
-        words = np.frombuffer(self._words, np.int64)[ranges(starts[tokens], n_words)]
+        postings = expanded(
+            tokens, n_tokens, rows, times, *map(_integers, (self._starts, self._sizes, self._words))
+        )
+        numbers, rows, times = np.concatenate([postings, ids.postings], axis=1)
+        telling = _integers(self._is_telling)[postings[0]] * postings[2]
+        lengths = ids.lengths + np.bincount(postings[1], telling, len(documents))
         return segment_of(
             np.array(places, dtype=np.uint32),
             lengths.astype(np.uint32),
             np.concatenate([np.frombuffer(self._digests, np.uint64), ids.new]),
-            np.concatenate([words, ids.words]),
-            np.concatenate([np.repeat(rows, n_words), ids.rows]),
-            np.concatenate([np.repeat(times, n_words), ids.times]),
+            numbers,
+            rows,
+            times,
         )
 
     def _forget(self) -> None:
         self._tokens = make_tokens()
         self._starts = array("q")  # by token, where its words begin
         self._sizes = array("q")  # how many it has
-        self._lengths = array("q")  # how many of them count as length
         self._words = array("q")  # numbers of the words, token by token
         self._numbers: dict[int, int] = {}  # of words, by their digests
         self._digests = array("Q")  # by the number of the word
+        self._is_telling = array("q")  # whether it counts as length
 
     def _learn(self, tokens: list[str]) -> None:
-        words: list[str] = []
-        for token in tokens:
-            found = self._rules.of(token)
-            self._starts.append(len(self._words) + len(words))
-            self._sizes.append(len(found))
-            self._lengths.append(self._rules.n_telling(found))
-            words += found
-        known = self._numbers
-        for digest in digests_of(words).tolist():
+        words, sizes = self._rules.of_tokens(tokens)
+        n_words = np.array(sizes, dtype=np.int64)
+        starts = len(self._words) + np.cumsum(n_words) - n_words
+        self._starts.frombytes(starts.tobytes())
+        self._sizes.frombytes(n_words.tobytes())
+        known, are_telling = self._numbers, self._rules.are_telling(words)
+        for digest, is_telling in zip(digests_of(words).tolist(), are_telling, strict=True):
             number = known.setdefault(digest, len(known))
             if number == len(self._digests):
                 self._digests.append(digest)
+                self._is_telling.append(is_telling)
             self._words.append(number)
 
     def _of_ids(self, documents: Sequence[Document]) -> _IdWords:
         """Hardly a word of an id comes again, so they are not remembered."""
-        words: list[str] = []
-        exact: list[str] = []
-        n_words, n_exact, lengths = array("q"), array("q"), array("q")
-        for document in documents:
-            parts, whole = self._rules.of_id(document.id)
-            words += parts
-            exact += whole
-            n_words.append(len(parts))
-            n_exact.append(len(whole))
-            lengths.append(NAME_WEIGHT * self._rules.n_telling(parts))
+        tokens = [name_of(document.id).split() for document in documents]
+        exact = [exact_of(document.id) for document in documents]
+        words, sizes = self._rules.of_tokens(list(itertools.chain.from_iterable(tokens)))
+        rows = np.arange(len(documents))
+        of_words = np.repeat(np.repeat(rows, [len(some) for some in tokens]), sizes)
         known, new = self._numbers, dict[int, int]()
         numbers = [
             known[digest] if digest in known else new.setdefault(digest, len(known) + len(new))
             for digest in digests_of(words).tolist()
         ]
         # No text has a word that is an exact id.
-        numbers += [
-            new.setdefault(digest, len(known) + len(new)) for digest in digests_of(exact).tolist()
-        ]
-        rows = np.arange(len(documents))
-        return _IdWords(
+        digests = digests_of(list(itertools.chain.from_iterable(exact)))
+        numbers += [new.setdefault(digest, len(known) + len(new)) for digest in digests.tolist()]
+        postings = [
             np.array(numbers, dtype=np.int64),
-            np.concatenate([np.repeat(rows, n_words), np.repeat(rows, n_exact)]),
-            np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(exact)]),
-            np.array(lengths, dtype=np.int64),
-            np.fromiter(new, np.uint64, len(new)),
+            np.concatenate([of_words, np.repeat(rows, [len(some) for some in exact])]),
+            np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(digests)]),
+        ]
+        telling = np.bincount(of_words, self._rules.are_telling(words), len(documents))
+        return _IdWords(
+            np.stack(postings), NAME_WEIGHT * telling, np.fromiter(new, np.uint64, len(new))
         )
 
 
 class _IdWords(NamedTuple):
-    """Numbers of words, the rows of their documents, how often each counts.
+    """The words of ids: numbers of words, rows of documents and how often they count, shape (3, n).
 
     ``lengths`` is what each document's length gains, ``new`` are the digests of words without a number.
     """
 
-    words: Ints
-    rows: Ints
-    times: Ints
-    lengths: Ints
+    postings: Ints
+    lengths: NDArray[np.float64]
     new: NDArray[np.uint64]
+
+
+def _integers(numbers: array[int]) -> Ints:
+    return np.frombuffer(numbers, np.int64)
 
 
 def _texts(documents: Sequence[Document]) -> tuple[list[str], Ints, Ints]:

@@ -143,6 +143,34 @@ def _inverted(
     return ends, postings % max(n_rows, 1), np.minimum(summed, MOST).astype(np.uint8)
 
 
+def expanded(
+    tokens: NDArray[np.int32],
+    n_tokens: Ints,
+    rows: Ints,
+    times: Ints,
+    starts: Ints,
+    sizes: Ints,
+    words: Ints,
+) -> Ints:
+    """Tokens of texts → words of documents: numbers of words, rows and times, shape (3, n).
+
+    Text i has ``n_tokens[i]`` tokens, is of the document ``rows[i]``, and counts ``times[i]``; the words
+    of token t are ``words[starts[t]]`` and the ``sizes[t] - 1`` after it.
+
+    >>> of_tokens = np.array([0, 2]), np.array([2, 1]), np.array([7, 8, 9])
+    >>> tokens, one = np.array([1, 0], dtype=np.int32), np.array([1])
+    >>> expanded(tokens, 2 * one, 5 * one, 3 * one, *of_tokens).tolist()
+    [[9, 7, 8], [5, 5, 5], [3, 3, 3]]
+    """
+    if _postings is not None:
+        found = _postings.expand(tokens, n_tokens, rows, times, starts, sizes, words)
+        return np.frombuffer(found, np.int64).reshape(3, -1)
+    n_words = sizes[tokens]
+    of_texts = np.repeat(np.arange(len(rows)), n_tokens)
+    of_words = np.repeat(of_texts, n_words)
+    return np.stack([words[ranges(starts[tokens], n_words)], rows[of_words], times[of_words]])
+
+
 def ranges(starts: Ints, sizes: Ints) -> Ints:
     """The numbers of several ranges, one after the other.
 

@@ -108,7 +108,14 @@ class Strict(BaseModel):
 
 
 class SearchRequest(Strict):
-    text: Annotated[Text, Field(examples=["read a csv file"])]
+    text: Annotated[
+        Text,
+        Field(
+            description="A question; a phrase in quotes must occur, a word after a minus must not, "
+            "unless it is asked by codes",
+            examples=["read a csv file"],
+        ),
+    ]
     k: K = 10
     by: By = None
     where: Where = None
@@ -225,7 +232,7 @@ class AskedFor(BaseModel):
         int | None,
         Field(
             description="How many words of the query the model knows; with 0 its code means nothing, "
-            "and the order of hits by codes neither"
+            "nor does an order by codes"
         ),
     ]
 

@@ -10,6 +10,7 @@ typedef struct {
     Table table;
     char *token; /* in UTF-8, with zeros after */
     size_t token_room;
+    int in_use; /* without Python's lock */
 } Tokens;
 
 typedef struct {
@@ -98,10 +99,10 @@ static inline int number_text(Tokens *self, int kind, const void *data, Py_ssize
     return 0;
 }
 
-static int number_texts(Tokens *self, PyObject *texts, Numbers *found, int64_t *sizes)
+static int check_texts(PyObject *texts)
 {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(texts); i++) {
-        PyObject *text = PyList_GET_ITEM(texts, i);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
+        PyObject *text = PyTuple_GET_ITEM(texts, i);
         if (!PyUnicode_Check(text)) {
             PyErr_Format(PyExc_TypeError, "text %zd must be a string, got %s", i,
                          Py_TYPE(text)->tp_name);
@@ -111,6 +112,15 @@ static int number_texts(Tokens *self, PyObject *texts, Numbers *found, int64_t *
         if (PyUnicode_READY(text) < 0)
             return -1;
 #endif
+    }
+    return 0;
+}
+
+/* Without Python's lock: strings do not change, and the tuple holds them. */
+static int number_texts(Tokens *self, PyObject *texts, Numbers *found, int64_t *sizes)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
+        PyObject *text = PyTuple_GET_ITEM(texts, i);
         size_t before = found->n;
         int kind = PyUnicode_IS_ASCII(text) ? ASCII : (int)PyUnicode_KIND(text);
         const void *data = PyUnicode_DATA(text);
@@ -119,10 +129,8 @@ static int number_texts(Tokens *self, PyObject *texts, Numbers *found, int64_t *
                      : kind == 1   ? number_text(self, 1, data, n, found)
                      : kind == 2   ? number_text(self, 2, data, n, found)
                                    : number_text(self, 4, data, n, found);
-        if (failed) {
-            PyErr_NoMemory();
+        if (failed)
             return -1;
-        }
         sizes[i] = (int64_t)(found->n - before);
     }
     return 0;
@@ -143,19 +151,23 @@ static PyObject *words_from(const Table *table, size_t first)
     return words;
 }
 
-static PyObject *Tokens_numbers(Tokens *self, PyObject *texts)
+static PyObject *number_tuple(Tokens *self, PyObject *texts)
 {
-    if (!PyList_Check(texts)) {
-        PyErr_Format(PyExc_TypeError, "texts must be a list, got %s", Py_TYPE(texts)->tp_name);
-        return NULL;
-    }
-    Py_ssize_t n_texts = PyList_GET_SIZE(texts);
+    Py_ssize_t n_texts = PyTuple_GET_SIZE(texts);
     size_t known = self->table.n_words;
     Numbers found = {0};
     PyObject *numbers = NULL, *fresh = NULL;
     PyObject *sizes = PyByteArray_FromStringAndSize(NULL, n_texts * (Py_ssize_t)sizeof(int64_t));
-    if (sizes != NULL &&
-        number_texts(self, texts, &found, (int64_t *)PyByteArray_AS_STRING(sizes)) == 0) {
+    int failed = sizes == NULL || check_texts(texts) < 0;
+    if (!failed) {
+        int64_t *each = (int64_t *)PyByteArray_AS_STRING(sizes);
+        Py_BEGIN_ALLOW_THREADS
+        failed = number_texts(self, texts, &found, each);
+        Py_END_ALLOW_THREADS
+        if (failed)
+            PyErr_NoMemory();
+    }
+    if (!failed) {
         numbers = PyByteArray_FromStringAndSize(
             (char *)found.numbers, (Py_ssize_t)(found.n * sizeof *found.numbers));
         fresh = words_from(&self->table, known);
@@ -167,6 +179,26 @@ static PyObject *Tokens_numbers(Tokens *self, PyObject *texts)
     Py_XDECREF(sizes);
     Py_XDECREF(fresh);
     return NULL;
+}
+
+static PyObject *Tokens_numbers(Tokens *self, PyObject *given)
+{
+    if (!PyList_Check(given)) {
+        PyErr_Format(PyExc_TypeError, "texts must be a list, got %s", Py_TYPE(given)->tp_name);
+        return NULL;
+    }
+    if (self->in_use) {
+        PyErr_SetString(PyExc_RuntimeError, "the tokens are in use by another thread");
+        return NULL;
+    }
+    PyObject *texts = PyList_AsTuple(given); /* the list may change while we work */
+    if (texts == NULL)
+        return NULL;
+    self->in_use = 1;
+    PyObject *result = number_tuple(self, texts);
+    self->in_use = 0;
+    Py_DECREF(texts);
+    return result;
 }
 
 static PyObject *Tokens_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)

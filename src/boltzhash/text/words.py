@@ -71,6 +71,7 @@ _AROUND_WORDS = ".,;:!?()[]{}<>\"'`*/"  # never the first or last character of a
 # Signs that are written in several ways, and some that are not seen at all.
 _SIGNS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "\u00ad": "", "\u200d": "", "\u2060": ""})
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*|[A-Z]+s?|[0-9]+")  # nothing to cut: most of any text
+_HYPHENATED = re.compile(f"(?:{_PLAIN.pattern})(?:-(?:{_PLAIN.pattern}))+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 _POINTS = re.compile(r"\.|::")
 _LAST_TWO = re.compile(r"[^.:]+(?:\.|::)[^.:]+$")
@@ -89,6 +90,7 @@ _OPERATORS = '-" '
 _MOST_TYPED = 32  # words of a question that may have operators
 _EXACT = ("=", "~")  # before an id as it is written, and folded
 _BLANK = "␣"  # in an id that is one word
+_OF_BLANKS = re.compile('[ "]')
 
 
 class WordQuery(NamedTuple):
@@ -195,24 +197,33 @@ class Words:
         for title in titles_of(document):
             for word in self.of(title):
                 counts[word] += NAME_WEIGHT
-        of_id, exact = self.of_id(document.id)
-        for word in of_id:
+        for word in self.of(name_of(document.id)):
             counts[word] += NAME_WEIGHT
-        for word in exact:
+        for word in exact_of(document.id):
             counts[word] += EXACT_WEIGHT
         return counts
 
-    def of_id(self, id_: Id) -> tuple[list[str], list[str]]:
-        """The words of an id, and the id as a whole, as it is written and folded.
+    def of_tokens(self, tokens: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The words of many tokens that hold no blank, one token after the other; how many each has.
 
-        A number has none, and one that is written as a string only itself.
+        They are those of :meth:`of`, faster for tokens that were not seen before.
 
-        >>> Words().of_id("csv.reader"), Words().of_id("7"), Words().of_id(7)
-        ((['csv', 'reader', 'csv.reader'], ['=csv.reader', '~csv.reader']), ([], ['=7', '~7']), ([], []))
+        >>> Words().of_tokens(["Reading", "asyncio.gather,", "!"])
+        (['read', 'asyncio', 'gather', 'asyncio.gather'], [1, 3, 0])
         """
-        if not isinstance(id_, str):
-            return [], []
-        return [] if id_.isdecimal() else self.of(id_), _exact(id_)
+        words: list[str] = []
+        sizes: list[int] = []
+        for token in tokens:
+            core = token.strip(_AROUND_WORDS)
+            if _PLAIN.fullmatch(core):
+                words.append(core.lower()[:_LONGEST_WORD])
+                sizes.append(1)
+            else:
+                in_order, beside = _cut(core)
+                words += in_order
+                words += beside
+                sizes.append(len(in_order) + len(beside))
+        return self._all_stems(words), sizes
 
     def has_phrase(self, document: Document, phrase: Sequence[str]) -> bool:
         """Whether a phrase of a query occurs in the text or in a name of a document.
@@ -287,13 +298,14 @@ class Words:
             if word not in weightless and not word.startswith(_EXACT)
         )
 
-    def n_telling(self, words: Sequence[str]) -> int:
-        """How many words of a text count for :meth:`length`.
+    def are_telling(self, words: Sequence[str]) -> list[bool]:
+        """Of words of a text, whether each counts for :meth:`length`.
 
-        >>> Words().n_telling(["the", "csv", "csv"])
-        2
+        >>> Words().are_telling(["the", "csv"])
+        [False, True]
         """
-        return len(words) - sum(map(self._stop_stems.__contains__, words))
+        weightless = self._stop_stems
+        return [word not in weightless for word in words]
 
     def _asked_for(self, text: str) -> _Cut:
         """The words of a text without stop words, or with them if there are no others.
@@ -341,6 +353,16 @@ class Words:
     def _stems(self, words: Sequence[str]) -> tuple[str, ...]:
         return tuple([_without_accents(self._stem(word)) for word in words])
 
+    def _all_stems(self, words: list[str]) -> list[str]:
+        """The same at once, in place of what is stemmed."""
+        if self._stemmer is not None:
+            rows = [i for i, w in enumerate(words) if w.isalpha() or not _UNSTEMMED.search(w)]
+            with self._one_at_a_time:
+                stems = self._stemmer.stemWords([words[row] for row in rows])
+            for row, stem in zip(rows, stems, strict=True):
+                words[row] = stem or words[row]
+        return [word if word.isascii() else _without_accents(word) for word in words]
+
     def _stem(self, word: str) -> str:
         if self._stemmer is None or (not word.isalpha() and _UNSTEMMED.search(word)):
             return word
@@ -373,10 +395,9 @@ def _cut(token: str) -> _Cut:
     """The words of a token, folded but not stemmed."""
     if _PLAIN.fullmatch(token):
         return _Cut((token.lower()[:_LONGEST_WORD],), ())
-    if "-" in token and len(token) <= _LONGEST_WORD:
-        pieces = token.split("-")
-        if all(map(_PLAIN.fullmatch, pieces)):  # many an id is of this kind
-            return _Cut(tuple(map(str.lower, pieces)), ("".join(pieces).lower(),))
+    if len(token) <= _LONGEST_WORD and _HYPHENATED.fullmatch(token):  # many an id is of this kind
+        pieces = token.lower().split("-")
+        return _Cut(tuple(pieces), ("".join(pieces),))
     if token.isascii():
         chunks = _ASCII_CHUNKS.findall(token)
     else:
@@ -446,9 +467,31 @@ def _without_accents(word: str) -> str:
 
 def _names(document: Document) -> Iterator[str]:
     """The id and the titles; a number says nothing, also where it is written as a string."""
-    if isinstance(document.id, str) and not document.id.isdecimal():
-        yield document.id
+    if name := name_of(document.id):
+        yield name
     yield from titles_of(document)
+
+
+def name_of(id_: Id) -> str:
+    """What of an id says something; nothing of a number.
+
+    >>> name_of("csv.reader"), name_of("7"), name_of(7)
+    ('csv.reader', '', '')
+    """
+    return id_ if isinstance(id_, str) and not id_.isdecimal() else ""
+
+
+def exact_of(id_: Id) -> list[str]:
+    """An id as one word, as it is written and folded; a number has none, unless it is a string.
+
+    >>> exact_of("Moon 7"), exact_of(7)
+    (['=Moon␣7', '~moon␣7'], [])
+    """
+    if not isinstance(id_, str):
+        return []
+    if id_.isascii() and id_.isprintable() and not _OF_BLANKS.search(id_):  # as most are
+        return [_EXACT[0] + id_, _EXACT[1] + id_.lower()] if 0 < len(id_) <= _LONGEST_NAME else []
+    return _exact(id_)
 
 
 def titles_of(document: Document) -> Iterator[str]:

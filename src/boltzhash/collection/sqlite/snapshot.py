@@ -93,8 +93,10 @@ class Snapshot:
 
     def places(self) -> Places:
         """The places of all documents, in order."""
-        places = np.concatenate([self._mapped.places[~self._stale], self._in_memory().places])
-        places.sort()
+        mapped, fresh = self._mapped.places[~self._stale], self._in_memory().places
+        places = np.concatenate([mapped, fresh])
+        if len(mapped) and len(fresh) and fresh[0] < mapped[-1]:  # one was overwritten
+            places.sort()
         return places
 
     def codes_at(self, places: Places) -> Codes:

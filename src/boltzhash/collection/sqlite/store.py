@@ -82,6 +82,7 @@ class SqliteStore:
         self.written_generation: int | None = None
 
     def close(self) -> None:
+        self._words.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,31 @@ class _Kept:
     segment: Segment | None = None  # if it is open
 
 
+class _Counting(threading.Thread):
+    """Counts documents while the next are written: much of it needs no lock of Python's."""
+
+    def __init__(self, counter: DocumentCounter, documents: Added, generation: int) -> None:
+        super().__init__(name="words of a collection")
+        self.documents, self.generation = documents, generation
+        self._counter = counter
+        self._segment: Segment | BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            places, documents = zip(*self.documents, strict=True)
+            self._segment = self._counter.segment(places, documents)
+        except BaseException as error:  # raised where the result is wanted
+            self._segment = error
+
+    def result(self) -> Segment:
+        self.join()
+        if not isinstance(self._segment, Segment):
+            assert self._segment is not None
+            raise self._segment
+        return self._segment
+
+
 class WordSnapshot:
     """The inverted index of the collection in ``folder``.
 
@@ -86,6 +112,7 @@ class WordSnapshot:
         self._is_overtaken = False  # another process has replaced segments.map
         self._damaged: Contents | None = None  # a segments.map that must not be used again
         self._n_ahead = 0
+        self._counting: _Counting | None = None
         self._index: WordIndex | None = None
         self._index_at = ("", -1)
 
@@ -151,17 +178,30 @@ class WordSnapshot:
             state.generation,
         )
         if is_next and len(added) >= _MANY:
-            self._take(added)
-            self._generation, self._last_place = state.generation, added[-1][0]
-            self._settle()
+            self._counting = _Counting(self._counter, added, state.generation)
         elif self._n_pending(database) >= _MANY:
             self._begin(state, words, look=True)
             self._take_all(database, state)
+
+    def close(self) -> None:
+        """File what is being counted."""
+        with contextlib.suppress(DamagedSegmentError):  # whoever searches finds it too
+            self._collect()
+
+    def _collect(self) -> None:
+        """Take in what was counted meanwhile."""
+        counting, self._counting = self._counting, None
+        if counting is not None:
+            self._kept.append(_Kept(len(counting.documents), segment=counting.result()))
+            self._generation = counting.generation
+            self._last_place = counting.documents[-1][0]
+            self._settle()
 
     # Beginning
 
     def _begin(self, state: State, words: Words, *, look: bool = False) -> None:
         """With what we have, if that can be brought up to date; or with the files; or with nothing."""
+        self._collect()
         rules = words.fingerprint()
         fits = self._rules == rules and self._generation >= state.changes_since
         if fits and not look and not self._is_overtaken:

@@ -164,7 +164,9 @@ function nothing({ query }, { q, like, where }) {
   if (like === null && query.by !== "codes" && /["“”„‟«»＂]|(^|\s)-\p{L}/u.test(q)) {
     return `No document${among} has what you ask for: what is in quotes must occur, and a word after a minus must not.`;
   }
-  if (query.by === "words" || query.known_words === 0) return `No document${among} has any of these words.`;
+  if (query.by === "words" || query.known_words === 0) {
+    return like !== null ? `No other document${among} has a word of it.` : `No document${among} has any of these words.`;
+  }
   return among ? `There is no document${among}.` : "There is no other document.";
 }
 
