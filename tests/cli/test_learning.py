@@ -39,7 +39,7 @@ def fitted(location: Path) -> Any:
         return collection.hasher
 
 
-def test_a_corpus_alone_becomes_a_collection_with_the_model_that_fit_would_learn(
+def test_a_corpus_alone_becomes_a_collection_with_a_model_of_it(
     corpus: Path, tmp_path: Path
 ) -> None:
     library = tmp_path / "library"
@@ -101,6 +101,13 @@ def test_a_model_comes_before_its_corpus_wherever_the_options_are(
     several = ("index", made.model, made.corpus, "-o", tmp_path / "3", "more")
     assert refused(*several) == "more: expected a file or a folder, got no such path"
     misused("index", "-o", tmp_path / "3")
+
+
+def test_several_corpora_are_learned_from_and_indexed_as_one(tmp_path: Path) -> None:
+    one = write_jsonl(tmp_path / "one.jsonl", ENOUGH[:100])
+    other = write_jsonl(tmp_path / "other.jsonl", ENOUGH[100:])
+    out = succeed("index", one, "-o", tmp_path / "library", other)
+    assert f"{FEWEST} documents, codes of 64 bits (CorrSH)" in out
 
 
 def test_what_is_no_corpus(made: Made, tmp_path: Path) -> None:
