@@ -99,7 +99,8 @@ def test_duplicates(client: httpx.Client, collection: Any) -> None:
     answer = client.get("/v1/duplicates").json()
     groups = [(group["kept"], group["duplicates"]) for group in answer["groups"]]
     assert groups == [
-        (kept, [member._asdict() for member in members]) for kept, members in collection.duplicates()
+        (kept, [member._asdict() for member in members])
+        for kept, members in collection.duplicates()
     ]
     shown = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
     assert shown == [[i, i + 6, i + 12] for i in range(6)]

@@ -306,7 +306,10 @@ def test_the_duplicates(watched: Watched, site: Any) -> None:
     assert page.locator(".lead").inner_text().startswith(f"{n} group")
     copied = page.locator(".group", has_text="A copy").first
     assert copied.locator("article").count() == 2
-    assert copied.locator(".standing").all_inner_texts() == ["to keep", "100 % like the one to keep"]
+    assert copied.locator(".standing").all_inner_texts() == [
+        "to keep",
+        "100 % like the one to keep",
+    ]
     page.locator("#alike").fill("50")
     until(page, "document.querySelector('.lead').innerText.includes('at least 50 % alike')")
     page.wait_for_selector(".group mark.only")
