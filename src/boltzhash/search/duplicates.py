@@ -178,12 +178,11 @@ def groups_of_near(
     members: dict[int, list[Near]] = {}
     turn: dict[int, int] = {}  # of the rows that are kept
     for row in order:
-        near = index.near(row)
-        if not siblings:
-            near = [other for other in near if not texts.are_siblings(row, other.row)]
-        if near:
-            best = max(near, key=lambda kept: (kept.similarity, -turn[kept.row]))
-            members.setdefault(best.row, []).append(Near(row, best.similarity))
+        best_first = sorted(index.near(row), key=lambda near: (-near.similarity, turn[near.row]))
+        for near in best_first:
+            if siblings or not texts.are_siblings(row, near.row):
+                members.setdefault(near.row, []).append(Near(row, near.similarity))
+                break
         else:
             turn[row] = len(turn)
             index.put(row)
