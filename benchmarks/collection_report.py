@@ -94,7 +94,6 @@ def costs(one: Results) -> str:
         "the nearest 500 in the order of words": both(one["search by codes, order words, ms"]),
         "within 8 bits": both(one["within 8 bits, ms"]),
         "one document added, on disk": both(one["add one document, ms"]),
-        "all near-duplicates within 2 bits": f"{one['duplicates within 2 bits, s']:.0f} s",
         "peak memory of the process that did all this": f"{one['peak memory, MB'] / 1000:.2f} GB",
         "load of the machine, 1, 5 and 15 minutes": ", ".join(map(str, load)) if load else "busy",
     }
