@@ -78,7 +78,6 @@ def measure(path: Path, n: int, n_bits: int) -> dict[str, Any]:
         one_added = _times(
             lambda i: collection.add([{"id": f"new-{i}", "text": queries[i]}]), min(100, QUERIES)
         )
-        groups = _seconds(lambda: collection.duplicates(2))
     return {
         "documents": n,
         "bits": n_bits,
@@ -93,7 +92,6 @@ def measure(path: Path, n: int, n_bits: int) -> dict[str, Any]:
         "first search without codes.map, s": round(first_without_map, 3),
         **searches,
         "add one document, ms": one_added,
-        "duplicates within 2 bits, s": round(groups, 2),
         "peak memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "load average of the last minutes": [round(load, 1) for load in os.getloadavg()],
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",

@@ -94,7 +94,6 @@ def costs(one: Results) -> str:
         "the nearest 500 in the order of words": both(one["search by codes, order words, ms"]),
         "within 8 bits": both(one["within 8 bits, ms"]),
         "one document added, on disk": both(one["add one document, ms"]),
-        "all near-duplicates within 2 bits": f"{one['duplicates within 2 bits, s']:.0f} s",
         "peak memory of the process that did all this": f"{one['peak memory, MB'] / 1000:.2f} GB",
         "load of the machine, 1, 5 and 15 minutes": ", ".join(map(str, load)) if load else "busy",
     }
@@ -301,45 +300,43 @@ def engine_table(engines: Results) -> str:
 
 def word_costs(found: Results) -> str:
     about, each = found["about"], found["with words"]["bytes a document"]
-    plain, both_kinds = found["without words"], found["with words"]
-    ratio, cpu_ratio = (plain[unit] / both_kinds[unit] for unit in ("s", "CPU s"))
-    searches = {f'`by="{by}"`': found["search"][by] for by in ("both", "words", "codes")}
-    searches |= {name: found[name]["search"] for name in ("tantivy", "fts5")}
-    n = about["documents"]
+    plain, with_words, n = found["without words"], found["with words"], about["documents"]
+    ratio, cpu_ratio = (plain[unit] / with_words[unit] for unit in ("s", "CPU s"))
     loads = [part["load before"] for name, part in found.items() if name != "about"]
-    lines = [
-        f"{n:,} documents; {about['machine']}; load of the machine {min(loads)} to {max(loads)}.",
-        "",
-        "| a search, ten hits | p50, ms | p99, ms | p50, ms of CPU | p99, ms of CPU |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    lines += [
-        f"| {name} | " + " | ".join(f"{times[c]:.1f}" for c in times) + " |"
-        for name, times in searches.items()
-    ]
-    lines += ["", "| | s | s of CPU | peak MB |", "| --- | ---: | ---: | ---: |"]
-    for name, part in {
+    rivals = [name for name in ("tantivy", "fts5") if name in found]
+    searches = {f'`by="{by}"`': found["search"][by] for by in ("both", "words", "codes")}
+    searches |= {name: found[name]["search"] for name in rivals}
+    taken = {
         "adding, codes only": plain,
-        "adding, until the last word can be found": both_kinds,
-        "first search of a process, opening included": found["first"],
-        "the same, if all words have to be indexed again": found["rebuilt"],
-    }.items():
-        times = part.get("open and search", part)
-        lines.append(f"| {name} | {times['s']:.2f} | {times['CPU s']:.2f} | {part['peak MB']:,} |")
-    for name, times in {
-        **found["added"],
-        **{f"building {name}": found[name]["build"] for name in ("tantivy", "fts5")},
-    }.items():
-        if "s" in times:
-            lines.append(f"| {name} | {times['s']:.2f} | {times['CPU s']:.2f} | |")
-    lines += [
-        "",
-        f"Adding with words is {ratio:.2f} × as fast as without by the clock, {cpu_ratio:.2f} × by CPU "
-        f"seconds. The index of words takes {each['words_files']:.0f} bytes a document, beside "
-        f"{each['database']:.0f} of the database; tantivy's {found['tantivy']['bytes'] / n:.0f}, FTS5's "
-        f"{found['fts5']['bytes'] / n:.0f}.",
-    ]
-    return "\n".join(lines)
+        "adding, until the last word can be found": with_words,
+        **{f"building {name}": found[name]["build"] for name in rivals},
+        "first search of a process, opening included": found["first"]["open and search"],
+        **{name: times for name, times in found["added"].items() if name != "load before"},
+    }
+    if "rebuilt" in found:
+        taken["first search if the index was lost"] = found["rebuilt"]["open and search"]
+    sizes = [f"{name}'s {found[name]['bytes'] / n:.0f}" for name in rivals]
+    return "\n".join(
+        [
+            f"{n:,} documents; {about['machine']}; load of the machine {min(loads)} to {max(loads)}.",
+            "",
+            "| a search, ten hits | p50, ms | p99, ms | p50, ms of CPU | p99, ms of CPU |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            *(
+                f"| {name} | {' | '.join(f'{times[column]:.1f}' for column in times)} |"
+                for name, times in searches.items()
+            ),
+            "",
+            "| | s | s of CPU |",
+            "| --- | ---: | ---: |",
+            *(f"| {name} | {t['s']:.2f} | {t['CPU s']:.2f} |" for name, t in taken.items()),
+            "",
+            f"Adding with words is {ratio:.2f} × as fast as without by the clock, {cpu_ratio:.2f} × by "
+            f"CPU seconds. It took {with_words['peak MB']} MB at most, without words "
+            f"{plain['peak MB']} MB. The index of words has {each['words_files']:.0f} bytes a document, "
+            f"beside {each['database']:.0f} of the database; " + ", ".join(sizes) + ".",
+        ]
+    )
 
 
 # Figures as one reads them

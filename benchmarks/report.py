@@ -1,4 +1,4 @@
-"""From results/*.json to the tables in README.md: what the scripts print, word for word.
+"""From results/*.json to the tables in README.md and docs/: what the scripts print, word for word.
 
     python benchmarks/report.py
 
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duplicates
 import encoding
 import larger_than_memory
 import training
@@ -21,11 +22,13 @@ import training_gpu
 
 HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "duplicates": duplicates.table,
     "encoding": encoding.table,
     "training": training.table,
     "training_gpu": training_gpu.table,
     "larger_than_memory": larger_than_memory.table,
 }
+PAGES = (HERE / "README.md", HERE.parent / "docs" / "duplicates.md")
 BLOCK = re.compile(r"(<!-- results/(\w+)\.json -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
@@ -40,11 +43,12 @@ def written(page: str) -> str:
 
 
 def main() -> None:
-    page = HERE / "README.md"
-    text = page.read_text(encoding="utf-8")
-    if "--check" in sys.argv:
-        sys.exit("README.md is not what results/ gives" if written(text) != text else 0)
-    page.write_text(written(text), encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if "--check" not in sys.argv:
+            page.write_text(written(text), encoding="utf-8")
+        elif written(text) != text:
+            sys.exit(f"{page.name} is not what results/ gives")
 
 
 if __name__ == "__main__":

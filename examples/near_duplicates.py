@@ -2,8 +2,8 @@
 
     python near_duplicates.py
 
-Texts that differ in a few words have codes that differ in a few bits, so groups of them are found
-without comparing all pairs of texts.
+Two texts are near-duplicates if they share most of their word trigrams. Of each group one document is
+kept, and every other one is near it.
 """
 
 import tempfile
@@ -11,17 +11,17 @@ import tempfile
 from boltzhash import ITQ, Collection
 from boltzhash.corpus.docstrings import docstring_corpus
 
-RADIUS = 4  # bits of 128: the more, the less alike
-
 documents = [d for d in docstring_corpus() if str(d.id).startswith("numpy.")]
 hasher = ITQ(n_bits=128).fit(document.text for document in documents)
 
 with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library:
     library.add(documents)
-    groups = library.duplicates(RADIUS)
+    groups = library.duplicates(min_similarity=0.8, keep="longest")
     print(f"{len(documents)} docstrings, {len(groups)} groups of near-duplicates, such as")
-    for group in sorted(groups, key=len, reverse=True)[:5]:
-        print("  " + ", ".join(map(str, group[:4])) + (", ..." if len(group) > 4 else ""))
+    for group in sorted(groups, key=lambda group: len(group.duplicates), reverse=True)[:5]:
+        near = [f"{other.id} ({other.similarity:.2f})" for other in group.duplicates[:3]]
+        print(f"  {group.kept}: " + ", ".join(near))
+    print(f"{len(library.siblings())} groups share a template, but differ in more than a fifth")
 
     known = library.get("numpy.cumsum")
     assert known is not None  # for the type checker: numpy has it
@@ -31,5 +31,7 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
         "another text": "numpy histogram\n\nCount how many samples fall into each bin.",
     }
     for what, text in incoming.items():
-        is_there = library.is_duplicate(text, RADIUS)
-        print(f"{what}: {'there already' if is_there else 'new'}")
+        print(f"{what}: {'there already' if library.is_duplicate(text) else 'new'}")
+
+    library.delete_duplicates(keep="longest")
+    print(f"{len(library)} docstrings are left")

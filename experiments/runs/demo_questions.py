@@ -15,9 +15,8 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from collections.abc import Iterable
 
-from boltzhash import Collection
+from boltzhash import Collection, Hasher
 from boltzhash.corpus import Document
 from boltzhash.metrics.asking import Way
 from boltzhash.text.tokens import tokenize
@@ -65,7 +64,7 @@ def main() -> None:
             ask_questions(way)
             known_items(way, documents)
         own_names(ways["default"], documents)
-        unknown_words(ways["default"], documents, collection.hasher.tfidf_.words_)
+        unknown_words(ways["default"], documents, collection.hasher)
 
 
 def ask_questions(way: Way) -> None:
@@ -116,7 +115,7 @@ def own_names(way: Way, documents: list[Document]) -> None:
     )
 
 
-def unknown_words(way: Way, documents: list[Document], known: Iterable[str]) -> None:
+def unknown_words(way: Way, documents: list[Document], hasher: Hasher) -> None:
     """Of words with the same stem one is as good as another, so stems are counted."""
     import Stemmer
 
@@ -127,8 +126,9 @@ def unknown_words(way: Way, documents: list[Document], known: Iterable[str]) -> 
         for word in set(tokenize(document.text)):
             having.setdefault(stem(word), set()).add(document.id)
             spelt[stem(word)] = min(word, spelt.get(stem(word), word))
-    unknown = having.keys() - set(map(stem, known))
-    rare = sorted(one for one in unknown if len(having[one]) <= RARE)
+    few = sorted(one for one, ids in having.items() if len(ids) <= RARE)
+    knows = hasher.known_word_counts([spelt[one] for one in few])
+    rare = [one for one, known in zip(few, knows, strict=True) if not known]
     sample = random.Random(SEED).sample(rare, SAMPLE)
     first = [one for one in sample if having[one].intersection(way(spelt[one], 1))]
     complete = [one for one in sample if having[one] <= set(way(spelt[one], FIRST))]

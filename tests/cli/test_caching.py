@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -27,9 +28,13 @@ def corpus(tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "corpus.jsonl", make_records(60))
 
 
-def kept(cache: Path) -> list[Path]:
-    """The collections in the cache; nothing else is left there."""
-    assert {path.name for path in cache.glob("*/*") if not path.is_dir()} <= {"lock"}
+STATE = "[0-9a-f]{16}"
+
+
+def kept(cache: Path, also: str = "lock") -> list[Path]:
+    """The collections in the cache; nothing else is left there but the lock."""
+    files = [path.name for path in cache.glob("*/*") if not path.is_dir()]
+    assert [name for name in files if not re.fullmatch(f"lock|{also}", name)] == []
     return sorted(path for path in cache.glob("*/*") if path.is_dir())
 
 
@@ -127,6 +132,20 @@ def test_other_fields_make_another_collection(tmp_path: Path, cache: Path) -> No
     )
     assert first.split()[2] == "n4"
     assert len(kept(cache)) == 2
+
+
+def test_records_that_are_left_out_are_told_of_and_kept(corpus: Path, cache: Path) -> None:
+    with corpus.open("a") as file:
+        file.write("no json\n")
+    assert "line 61: not valid JSON" in run("search", corpus, "star").err
+    result = run("search", corpus, "star", "--skip-bad")
+    (collection,) = kept(cache, f"{STATE}.skipped.jsonl")
+    told = f"1 records were left out (1 × not valid JSON): see {collection}.skipped.jsonl"
+    assert told in result.err
+    assert len(hits(result)) == 10
+    write_jsonl(corpus, make_records(60))
+    run("search", corpus, "star", "--skip-bad")
+    assert len(kept(cache)) == 1  # the file is gone with the state that it told of
 
 
 # What is refused

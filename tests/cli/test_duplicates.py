@@ -81,8 +81,6 @@ def test_siblings_are_a_class_of_their_own(library: Path) -> None:
     result = run("duplicates", library, "--siblings")
     assert result.out == "sibling\t0.538\tfirst\n"
     assert "1 groups; 1 documents share a template with another" in result.err
-    message = refused("duplicates", library, "--siblings", "--min-similarity", "0.5")
-    assert "min_similarity must be a number above 0.5 and at most 1" in message
     both = run("duplicates", library, "--siblings", "--delete")
     assert both.code == 2
     assert "argument --delete: not allowed with argument --siblings" in both.err

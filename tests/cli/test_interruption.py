@@ -219,6 +219,27 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10
 
 
+@pytest.mark.parametrize(
+    ("command", "method", "kept"),
+    [
+        ("rehash", "rehash", "the same command resumes where it stopped"),
+        ("upsert", "upsert", "what was written stays; run the same command again"),
+    ],
+)
+def test_what_else_is_interrupted_says_what_is_kept(
+    made: Made, monkeypatch: pytest.MonkeyPatch, command: str, method: str, kept: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Collection, method, interrupted)
+    arguments = {
+        "rehash": ("rehash", made.collection, made.other),
+        "upsert": ("add", made.collection, made.corpus, "--upsert"),
+    }
+    assert run(*arguments[command]) == Run(130, "", f"boltzhash: interrupted: {kept}\n")
+
+
 # An input that has changed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def fitted(location: Path) -> Any:
         return collection.hasher
 
 
-def test_a_corpus_alone_becomes_a_collection_with_the_model_that_fit_would_learn(
+def test_a_corpus_alone_becomes_a_collection_with_a_model_of_it(
     corpus: Path, tmp_path: Path
 ) -> None:
     library = tmp_path / "library"
@@ -100,6 +101,13 @@ def test_a_model_comes_before_its_corpus_wherever_the_options_are(
     several = ("index", made.model, made.corpus, "-o", tmp_path / "3", "more")
     assert refused(*several) == "more: expected a file or a folder, got no such path"
     misused("index", "-o", tmp_path / "3")
+
+
+def test_several_corpora_are_learned_from_and_indexed_as_one(tmp_path: Path) -> None:
+    one = write_jsonl(tmp_path / "one.jsonl", ENOUGH[:100])
+    other = write_jsonl(tmp_path / "other.jsonl", ENOUGH[100:])
+    out = succeed("index", one, "-o", tmp_path / "library", other)
+    assert f"{FEWEST} documents, codes of 64 bits (CorrSH)" in out
 
 
 def test_what_is_no_corpus(made: Made, tmp_path: Path) -> None:
@@ -199,6 +207,34 @@ def test_learning_goes_on_after_an_interruption(
     assert run("index", corpus, "-o", library).code == 0
     assert len(epochs) == 3 + 2  # two of four were kept
     assert names(tmp_path) == ["corpus.jsonl", "library"]
+
+
+def test_what_was_learned_is_kept_before_anything_is_written(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> int:
+        raise KeyboardInterrupt
+
+    library = tmp_path / "library"
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "add_resumably", interrupted)
+        result = run("index", corpus, "-o", library)
+    assert (result.code, result.err) == (
+        130,
+        f"boltzhash: interrupted: {library} keeps what was learned; the same command resumes where it "
+        "stopped\n",
+    )
+    monkeypatch.setattr(CorrSH, "fit", None)
+    assert run("index", corpus, "-o", library).code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_the_output_is_tried_before_anything_is_learned(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CorrSH, "fit", None)
+    message = refused("index", corpus, "-o", f"/proc/{os.getpid()}/library", code=5)
+    assert message.endswith(f"'/proc/{os.getpid()}/library'")
 
 
 def test_indexing_goes_on_with_the_model_that_was_learned(

@@ -42,7 +42,7 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name, some in {"corpus": texts[:30], "more": texts[30:]}.items():
         records = [{"id": f"{name}-{i}", "text": text} for i, text in enumerate(some)]
         Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)))
-    assert len(on_a_folder) == 13
+    assert len(on_a_folder) == 14
     for line in on_a_folder:
         program, *arguments = shlex.split(line, comments=True)
         assert program == "boltzhash"

@@ -20,6 +20,7 @@ KEY_LINES = {
     ],
     "near_duplicates": [
         r"groups of near-duplicates, such as$",
+        r"^  numpy\..+: numpy\..+ \((0\.[89]\d|1\.00)\)",
         r"^the same text again: there already$",
         r"^a sentence more: there already$",
         r"^another text: new$",

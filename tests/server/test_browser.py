@@ -61,6 +61,7 @@ def site(
     with Collection.create(folder, corrsh) as collection:
         collection.add(documents)
         collection.add([{"id": "hostile", "text": HOSTILE, "metadata": {"topic": HOSTILE}}])
+        collection.add([{"id": "edited", "text": documents[1]["text"] + " again"}])
         rows = collection.rows()
         grid = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32)
         stored = StoredMap(corrsh.fingerprint(), rows.places, rows.codes, grid / 10)
@@ -429,7 +430,8 @@ def test_the_duplicates(watched: Watched, site: Any) -> None:
     ]
     page.locator("#alike").fill("50")
     until(page, "document.querySelector('.lead').innerText.includes('at least 50 % alike')")
-    page.wait_for_selector(".group mark.only")
+    edited = page.locator(".group", has_text="edited").first
+    assert edited.locator("mark.only").all_inner_texts() == ["again"]
 
 
 # Errors and nothing

@@ -188,8 +188,6 @@ def test_each_limit_says_what_it_is(served: Any) -> None:
     assert "0.5" in refused(get("/v1/duplicates", params={"min_similarity": 0.49}), 422)
     assert "1" in refused(get("/v1/duplicates", params={"min_similarity": 1.01}), 422)
     assert "'newest'" in refused(get("/v1/duplicates", params={"keep": "last"}), 422)
-    both = {"min_similarity": 0.5, "siblings": True}
-    assert "above 0.5" in refused(get("/v1/duplicates", params=both), 422)
     assert "'=>'" in refused(post("/v1/search", text="a", where={"a": {"=>": 1}}), 422)
 
 

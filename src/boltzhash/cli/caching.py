@@ -25,6 +25,7 @@ from boltzhash.cli.arguments import add_fields, add_metadata, read_documents, wi
 from boltzhash.cli.learning import add_learning, opened_or_learned
 from boltzhash.cli.opening import is_collection
 from boltzhash.cli.reporting import say
+from boltzhash.cli.skipping import skipped_records
 from boltzhash.version import __version__
 
 _ENDS = 64 * 1024  # bytes at either end of a file whose contents are compared
@@ -53,12 +54,13 @@ def cached_collection(corpus: str, options: argparse.Namespace) -> str:
 
 def _make(corpus: str, options: argparse.Namespace, place: Path, state: str) -> None:
     unfinished = place / (_UNFINISHED + state)
-    _remove(path for path in place.glob(_UNFINISHED + "*") if path != unfinished)
+    _remove(path for path in place.glob(f"{_UNFINISHED}*") if path != unfinished)
     unfinished.mkdir(exist_ok=True)
     making = _as_if_indexed(corpus, options, unfinished / "collection")
+    skipped = skipped_records(making, str(place / state))
     try:
         with opened_or_learned(making) as collection:
-            documents = with_progress(read_documents(making), "indexing")
+            documents = with_progress(read_documents(making, skipped), "indexing")
             collection.add_resumably(documents, f"search {corpus}")
         if _state(Path(corpus)) != state:
             raise ValueError(f"{corpus} changed while it was read: try again")
@@ -66,13 +68,18 @@ def _make(corpus: str, options: argparse.Namespace, place: Path, state: str) -> 
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     (unfinished / "collection").rename(place / state)
-    _remove(path for path in place.iterdir() if path.is_dir() and path.name != state)
+    _remove(path for path in place.iterdir() if not path.name.startswith((state, _LOCK)))
+    if skipped is not None:
+        skipped.report()
 
 
-def _remove(folders: Iterable[Path]) -> None:
-    """Of states that the corpus is no longer in."""
-    for folder in list(folders):
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(paths: Iterable[Path]) -> None:
+    """What is of states that the corpus is no longer in."""
+    for path in list(paths):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
 
 
 @contextmanager

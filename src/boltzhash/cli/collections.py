@@ -198,7 +198,8 @@ def add(options: argparse.Namespace) -> int:
         unfinished = collection.unfinished()
         goes_on = unfinished is not None and unfinished["name"] == name
         if options.upsert:
-            written = collection.upsert(with_progress(corpus, "writing", total))
+            with interruption_says(lambda: "what was written stays; run the same command again"):
+                written = collection.upsert(with_progress(corpus, "writing", total))
             if goes_on:
                 collection.forget_unfinished()
             return _report_written(collection, options, written, skipped)
@@ -262,6 +263,7 @@ def rehash(options: argparse.Namespace) -> int:
 
     hasher = load(options.model)
     with (
+        interruption_says(lambda: RESUMES),
         opened(options.collection) as collection,
         progress("rehashing", "documents", total=len(collection)) as bar,
     ):

@@ -17,6 +17,7 @@ from boltzhash.collection.duplicates import (
     Texts,
     check_duplicates,
     duplicate_groups,
+    near_duplicates_of,
     read_texts,
     sibling_groups,
 )
@@ -55,7 +56,6 @@ from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
-from boltzhash.text.shingles import similarity
 from boltzhash.text.words import Words
 from boltzhash.threads import in_batches, in_threads
 
@@ -399,7 +399,7 @@ class Collection:
         return self._read(answer)
 
     def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
-        """Whether there is a document whose text is at least that similar; see :meth:`duplicates`.
+        """Whether there is a document of which this text is a near-duplicate; see :meth:`duplicates`.
 
         True is certain: texts have been compared. A folder and PostgreSQL find what to compare by the
         rarest words and miss nothing; Milvus compares the documents with the nearest codes, and may.
@@ -408,12 +408,14 @@ class Collection:
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
 
+        is_near = near_duplicates_of(text, min_similarity)
+
         def answer(standing: Standing) -> bool:
             hasher = self._hasher_of(standing)
             found = self._store.may_be_near(
                 coded_query(hasher, text), _words_of(hasher.language), min_similarity
             )
-            return any(similarity(text, document.text) >= min_similarity for document in found)
+            return any(is_near(document.text) for document in found)
 
         return self._read(answer)
 
@@ -429,7 +431,8 @@ class Collection:
         Similarity is Jaccard's of the texts' word trigrams (:mod:`boltzhash.text.shingles`); codes
         play no part. Documents are gone through in the order of ``keep``: one that is at least
         ``min_similarity`` to a document already kept joins the most similar of those, any other is
-        kept. So no two documents that are kept are near-duplicates, and none is missed.
+        kept. So no two documents that are kept are near-duplicates, and none is missed. Texts of one
+        template that differ in a field are none, however similar: see :meth:`siblings`.
 
         Parameters
         ----------
@@ -454,10 +457,13 @@ class Collection:
     ) -> list[DuplicateGroup]:
         """Groups of documents that share a template: similar from .5 on, but no near-duplicates.
 
+        They are less similar than ``min_similarity``, or differ in a field: each text repeats a word
+        that the other does not (:func:`boltzhash.text.shingles.differ_in_a_field`).
+
         What :meth:`duplicates` would keep with the same arguments is grouped once more, in the same
         way.
         """
-        check_duplicates(min_similarity, keep, siblings=True)
+        check_duplicates(min_similarity, keep)
         return self._read(
             lambda now: sibling_groups(self._texts(now, keep, on_batch), min_similarity)
         )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from boltzhash.arguments import check_choice, check_number
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
-from boltzhash.search.duplicates import ShingleSets, groups_of_near
-from boltzhash.text.shingles import hashed_shingles
+from boltzhash.search.duplicates import HashedTexts, RowGroup, groups_of_near
+from boltzhash.text.shingles import (
+    differ_in_a_field,
+    hashed_texts,
+    jaccard,
+    shingles_of,
+    words_in,
+)
 from boltzhash.threads import in_batches
 
 MIN_SIMILARITY = 0.8
@@ -37,12 +43,12 @@ class Texts(NamedTuple):
     """What is compared of documents, and the order in which they are preferred."""
 
     ids: list[Id]
-    sets: ShingleSets
+    hashed: HashedTexts
     order: list[int]
 
 
 def read_texts(documents: Iterable[Document], keep: str) -> Texts:
-    """``documents`` come in the order of insertion; 8 bytes a word of them are kept in memory.
+    """``documents`` come in the order of insertion; 12 bytes a word of them are kept in memory.
 
     >>> documents = [Document("a", "one"), Document("b", "one two"), Document("c", "two")]
     >>> [read_texts(documents, keep).order for keep in KEEP]
@@ -50,17 +56,17 @@ def read_texts(documents: Iterable[Document], keep: str) -> Texts:
     """
     ids: list[Id] = []
     lengths: list[int] = []
-    sets = ShingleSets()
+    hashed = HashedTexts()
     for some in in_batches(documents, _AT_ONCE):
         ids += [document.id for document in some]
         lengths += [len(document.text) for document in some]
-        sets.extend(hashed_shingles([document.text for document in some]))
+        hashed.extend(hashed_texts([document.text for document in some]))
     order = list(range(len(ids)))
     if keep == "longest":
         order.sort(key=lambda row: -lengths[row])
     elif keep == "newest":
         order.reverse()
-    return Texts(ids, sets, order)
+    return Texts(ids, hashed, order)
 
 
 def duplicate_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
@@ -69,11 +75,7 @@ def duplicate_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup
     >>> duplicate_groups(texts, 0.8)
     [DuplicateGroup(kept='b', duplicates=[Duplicate(id='a', similarity=1.0)])]
     """
-    ids = texts.ids
-    return [
-        DuplicateGroup(ids[kept], [Duplicate(ids[row], value) for row, value in members])
-        for kept, members in groups_of_near(texts.sets, texts.order, min_similarity)
-    ]
+    return _with_ids(texts, groups_of_near(texts.hashed, texts.order, min_similarity))
 
 
 def sibling_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
@@ -84,20 +86,44 @@ def sibling_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
     >>> sibling_groups(texts, 0.8)
     [DuplicateGroup(kept=0, duplicates=[Duplicate(id=1, similarity=0.6)])]
     """
-    groups = groups_of_near(texts.sets, texts.order, min_similarity)
+    groups = groups_of_near(texts.hashed, texts.order, min_similarity)
     superfluous = {row for group in groups for row, _ in group.members}
     kept = [row for row in texts.order if row not in superfluous]
-    return duplicate_groups(texts._replace(order=kept), SIBLINGS_FROM)
+    return _with_ids(texts, groups_of_near(texts.hashed, kept, SIBLINGS_FROM, siblings=True))
 
 
-def check_duplicates(min_similarity: float, keep: str, *, siblings: bool = False) -> None:
+def near_duplicates_of(text: str, min_similarity: float) -> Callable[[str], bool]:
+    """Tells of other texts whether they are near-duplicates of this one.
+
+    >>> is_near = near_duplicates_of("to be or not", 0.8)
+    >>> is_near("To be or not!"), is_near("to be")
+    (True, False)
+    """
+    shingles, (own,) = shingles_of(words_in(text)), hashed_texts([text])
+
+    def is_near(other: str) -> bool:
+        if jaccard(shingles, shingles_of(words_in(other))) < min_similarity:
+            return False
+        (hashed,) = hashed_texts([other])
+        return not differ_in_a_field(own.words, hashed.words)
+
+    return is_near
+
+
+def _with_ids(texts: Texts, groups: list[RowGroup]) -> list[DuplicateGroup]:
+    ids = texts.ids
+    return [
+        DuplicateGroup(ids[kept], [Duplicate(ids[row], value) for row, value in members])
+        for kept, members in groups
+    ]
+
+
+def check_duplicates(min_similarity: float, keep: str) -> None:
     """
     >>> check_duplicates(80, "first")
     Traceback (most recent call last):
     ...
     ValueError: min_similarity must be a number above 0 and at most 1, got 80
     """
-    check_number(
-        "min_similarity", min_similarity, above=SIBLINGS_FROM if siblings else 0, at_most=1
-    )
+    check_number("min_similarity", min_similarity, above=0, at_most=1)
     check_choice("keep", keep, KEEP)

@@ -103,7 +103,8 @@ class DocumentCounter:
             np.concatenate([of_words, np.repeat(rows, [len(some) for some in exact])]),
             np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(digests)]),
         ]
-        telling = np.bincount(of_words, self._rules.are_telling(words), len(documents))
+        is_telling = np.array(self._rules.are_telling(words), dtype=np.int64)
+        telling = np.bincount(of_words, is_telling, len(documents)).astype(np.int64)
         return _IdWords(
             np.stack(postings), NAME_WEIGHT * telling, np.fromiter(new, np.uint64, len(new))
         )
@@ -116,7 +117,7 @@ class _IdWords(NamedTuple):
     """
 
     postings: Ints
-    lengths: NDArray[np.float64]
+    lengths: Ints
     new: NDArray[np.uint64]
 
 

@@ -8,9 +8,9 @@ Search", WWW 2007). Here the rarest come first: what a text has of its own is lo
 that it shares with many. Texts that choose a shingle in common are candidates; all shingles decide. No
 near-duplicate is missed, whatever the threshold.
 
-Groups are not chains. Texts are gone through in the order of preference; one that is near a text already
-kept joins the most similar of those, any other is kept. So every member is near the one that is kept,
-and no two that are kept are near each other.
+Groups are not chains. Texts are gone through in the order of preference; one that is a near-duplicate of
+a text already kept joins the most similar of those, any other is kept. So every member is near the one
+that is kept. Texts that are as similar but differ in a field are siblings of a template, and both kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.text.shingles import Shingles
+from boltzhash.text.shingles import HashedText, Shingles, differ_in_a_field
 
 Rows = NDArray[np.int64]
 
@@ -47,73 +47,96 @@ class RowGroup(NamedTuple):
     members: list[Near]
 
 
-class ShingleSets:
-    """The shingles of many texts one after the other, eight bytes each; a text is a row.
+class HashedTexts:
+    """The shingles and words of many texts, 8 and 4 bytes each; a text is a row.
 
-    >>> from boltzhash.text.shingles import hashed_shingles
-    >>> sets = ShingleSets()
-    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "the cat sat on the rug"]))
-    >>> len(sets), sets.similarities(0, np.array([0, 1]))
+    >>> from boltzhash.text.shingles import hashed_texts
+    >>> texts = HashedTexts()
+    >>> texts.extend(hashed_texts(["the cat sat on the mat", "the cat sat on the rug"]))
+    >>> len(texts), texts.similarities(0, np.array([0, 1]))
     (2, array([1. , 0.6]))
     """
 
     def __init__(self) -> None:
-        self._numbers = array("Q")
+        self.shingles = Runs("Q")
+        self._words = Runs("I")
+
+    def __len__(self) -> int:
+        return len(self.shingles)
+
+    def extend(self, texts: Iterable[HashedText]) -> None:
+        for text in texts:
+            self.shingles.append(text.shingles)
+            self._words.append(text.words)
+
+    def similarities(self, row: int, others: Rows) -> NDArray[np.float64]:
+        """Jaccard's, of one row with each of some others; the row must have a shingle."""
+        own = self.shingles.row(row)
+        rows = [self.shingles.row(other) for other in others.tolist()]
+        sizes = np.array([len(numbers) for numbers in rows])
+        theirs = np.concatenate(rows)
+        is_shared = own[np.minimum(np.searchsorted(own, theirs), len(own) - 1)] == theirs
+        n_shared = np.add.reduceat(is_shared, np.cumsum(sizes) - sizes, dtype=np.int64)
+        return np.asarray(n_shared / (len(own) + sizes - n_shared))
+
+    def are_siblings(self, row: int, other: int) -> bool:
+        """Whether two texts that are near each other differ in a field."""
+        return differ_in_a_field(self._words.row(row), self._words.row(other))
+
+
+class Runs:
+    """Many short arrays of numbers one after the other; ``typecode`` as in :mod:`array`.
+
+    >>> runs = Runs("Q")
+    >>> runs.append(np.array([7, 8], dtype=np.uint64))
+    >>> len(runs), runs.row(0)
+    (1, array([7, 8], dtype=uint64))
+    """
+
+    def __init__(self, typecode: str) -> None:
+        self._numbers = array(typecode)
         self._ends = array("q", [0])
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    def __iter__(self) -> Iterator[Shingles]:
-        numbers, start = self.numbers, 0
-        for end in self._ends[1:]:
-            yield numbers[start:end]
-            start = end
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return map(self.row, range(len(self)))
 
-    def extend(self, sets: Iterable[Shingles]) -> None:
-        for numbers in sets:
-            self._numbers.frombytes(numbers.tobytes())
-            self._ends.append(len(self._numbers))
+    def append(self, numbers: NDArray[Any]) -> None:
+        self._numbers.frombytes(numbers.tobytes())
+        self._ends.append(len(self._numbers))
+
+    def row(self, number: int) -> NDArray[Any]:
+        return self.numbers[self._ends[number] : self._ends[number + 1]]
 
     @property
-    def numbers(self) -> Shingles:
-        return np.frombuffer(self._numbers, dtype=np.uint64)
+    def numbers(self) -> NDArray[Any]:
+        return np.frombuffer(self._numbers, dtype=self._numbers.typecode)
 
     @property
     def ends(self) -> Rows:
-        """The shingles of row i are ``numbers[ends[i] : ends[i + 1]]``."""
+        """Run i is ``numbers[ends[i] : ends[i + 1]]``."""
         return np.frombuffer(self._ends, dtype=np.int64)
-
-    def similarities(self, row: int, others: Rows) -> NDArray[np.float64]:
-        """Jaccard's, of one row with each of some others; the row must have a shingle."""
-        numbers, ends = self.numbers, self.ends
-        own = numbers[ends[row] : ends[row + 1]]
-        sizes = ends[others + 1] - ends[others]
-        theirs = np.concatenate(
-            [numbers[start:end] for start, end in zip(ends[others], ends[others + 1], strict=True)]
-        )
-        is_shared = own[np.minimum(np.searchsorted(own, theirs), len(own) - 1)] == theirs
-        n_shared = np.add.reduceat(is_shared, np.cumsum(sizes) - sizes, dtype=np.int64)
-        return np.asarray(n_shared / (len(own) + sizes - n_shared))
 
 
 class NearIndex:
     """Finds among the rows that were put into it all that are near another.
 
-    >>> from boltzhash.text.shingles import hashed_shingles
-    >>> sets = ShingleSets()
-    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
-    >>> index = NearIndex(sets, 0.5)
+    >>> from boltzhash.text.shingles import hashed_texts
+    >>> texts = HashedTexts()
+    >>> texts.extend(hashed_texts(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
+    >>> index = NearIndex(texts, 0.5)
     >>> index.put(0)
     >>> index.near(1), index.near(2)
     ([], [Near(row=0, similarity=0.6)])
     """
 
-    def __init__(self, sets: ShingleSets, min_similarity: float) -> None:
-        self._sets = sets
-        self._sizes = np.diff(sets.ends)
+    def __init__(self, texts: HashedTexts, min_similarity: float) -> None:
+        self._texts = texts
+        self._sizes = np.diff(texts.shingles.ends)
         self._least = min_similarity
-        self._signs = _shared_signs(sets, min_similarity)
+        self._signs = _shared_signs(texts.shingles, min_similarity)
         self._rows_with: dict[int, list[int]] = {}
 
     def put(self, row: int) -> None:
@@ -126,7 +149,7 @@ class NearIndex:
         others = self._of_like_size(row, found) if found else _NO_ROWS
         if not len(others):
             return []
-        similarities = self._sets.similarities(row, others)
+        similarities = self._texts.similarities(row, others)
         is_near = similarities >= self._least
         return list(map(Near, others[is_near].tolist(), similarities[is_near].tolist()))
 
@@ -139,24 +162,27 @@ class NearIndex:
 
 
 def groups_of_near(
-    sets: ShingleSets, order: Iterable[int], min_similarity: float
+    texts: HashedTexts, order: Iterable[int], min_similarity: float, *, siblings: bool = False
 ) -> list[RowGroup]:
     """Groups around rows that are kept, which are chosen in ``order``; first kept rows first.
 
-    >>> from boltzhash.text.shingles import hashed_shingles
-    >>> sets = ShingleSets()
-    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
-    >>> groups_of_near(sets, [0, 1, 2], 0.5)
+    With ``siblings`` texts that differ in a field are in one group as well.
+
+    >>> from boltzhash.text.shingles import hashed_texts
+    >>> texts = HashedTexts()
+    >>> texts.extend(hashed_texts(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
+    >>> groups_of_near(texts, [0, 1, 2], 0.5)
     [RowGroup(kept=0, members=[Near(row=2, similarity=0.6)])]
     """
-    index = NearIndex(sets, min_similarity)
+    index = NearIndex(texts, min_similarity)
     members: dict[int, list[Near]] = {}
     turn: dict[int, int] = {}  # of the rows that are kept
     for row in order:
-        near = index.near(row)
-        if near:
-            best = max(near, key=lambda kept: (kept.similarity, -turn[kept.row]))
-            members.setdefault(best.row, []).append(Near(row, best.similarity))
+        best_first = sorted(index.near(row), key=lambda near: (-near.similarity, turn[near.row]))
+        for near in best_first:
+            if siblings or not texts.are_siblings(row, near.row):
+                members.setdefault(near.row, []).append(Near(row, near.similarity))
+                break
         else:
             turn[row] = len(turn)
             index.put(row)
@@ -174,11 +200,12 @@ class _Signs(NamedTuple):
         return signs
 
 
-def _shared_signs(sets: ShingleSets, min_similarity: float) -> _Signs:
+def _shared_signs(sets: Runs, min_similarity: float) -> _Signs:
     """Of each row's rarest shingles those that are another row's too; most rows have none."""
     counters = _counters(sets.numbers)
-    rarest = ShingleSets()
-    rarest.extend(_rarest(numbers, counters, min_similarity) for numbers in sets)
+    rarest = Runs("Q")
+    for numbers in sets:
+        rarest.append(_rarest(numbers, counters, min_similarity))
     ordered = np.sort(rarest.numbers)
     shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not len(shared):

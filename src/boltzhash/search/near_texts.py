@@ -1,12 +1,14 @@
 """Which documents may be near-duplicates of a text: by its rarest words, from an inverted index.
 
-What shares t·m or more of a text's m shingles lacks at most m − ⌈t·m⌉ of them. So of any words that
-stand in more than that many shingles it has one, and the rarest such words name the fewest documents.
+Let a word weigh as much as it stands in shingles of the text. What shares t·m or more of the text's m
+shingles lacks at most m − ⌈t·m⌉ of them, and a shingle has three words at most: so the words that it
+lacks weigh no more than three times as much. Of the rarest words, which name the fewest documents, only
+so many are looked up that whoever has them by chance is out.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from math import ceil
 
 import numpy as np
@@ -18,6 +20,7 @@ from boltzhash.text.words import Words
 
 Places = NDArray[np.int64]
 
+_NONE: Places = np.empty(0, dtype=np.int64)
 _ROUNDING = 1e-9  # t·m may come out a little above the integer that it is
 
 
@@ -37,22 +40,23 @@ def places_that_may_be_near(
     [0]
     """
     shingles = shingles_of(words_in(text))
-    n_may_lack = len(shingles) - ceil(min_similarity * len(shingles) - _ROUNDING)
-    having: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for shingle in shingles:
-        for word in shingle:
-            having[word].add(shingle)
-    places_of = {
-        word: index.having(_index_word(words, word)) for word in having if _is_indexed(word)
-    }
-    touched: set[tuple[str, ...]] = set()
-    found: list[Places] = []
+    weights = Counter(word for shingle in shingles for word in set(shingle) if _is_indexed(word))
+    may_lack = 3 * (len(shingles) - ceil(min_similarity * len(shingles) - _ROUNDING))
+    places_of = {word: index.having(_index_word(words, word)) for word in weights}
+    looked_up = 0
+    found, weighing = [_NONE], [_NONE]
     for word in sorted(places_of, key=lambda word: (len(places_of[word]), word)):
-        touched |= having[word]
+        looked_up += weights[word]
         found.append(places_of[word])
-        if len(touched) > n_may_lack:
-            return _commonest_first(np.concatenate(found))
-    return None
+        weighing.append(np.full(len(places_of[word]), weights[word]))
+        if looked_up > 2 * may_lack:
+            break
+    if looked_up <= may_lack and shingles:
+        return None
+    places, row = np.unique(np.concatenate(found), return_inverse=True)
+    lacking = looked_up - np.bincount(row, np.concatenate(weighing), len(places))
+    order = np.argsort(lacking, kind="stable")
+    return places[order[lacking[order] <= may_lack]].astype(np.int64)
 
 
 def looked_up_for(words: Words, text: str) -> set[str]:
@@ -70,10 +74,5 @@ def _index_word(words: Words, word: str) -> str:
 
 
 def _is_indexed(word: str) -> bool:
-    """A single letter may be: not in "cat's" or "U.S."."""
+    """A single letter may not be: not in "cat's" or "U.S."."""
     return len(word) > 1
-
-
-def _commonest_first(places: Places) -> Places:
-    different, counts = np.unique(places, return_counts=True)
-    return different[np.argsort(-counts, kind="stable")]
