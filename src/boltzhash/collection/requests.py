@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.store import Store
+from boltzhash.collection.store import Store, keeps_no_words
 from boltzhash.encoding.coding import Query
 from boltzhash.search.order import DEFAULT_ORDER, check_order
 from boltzhash.text.words import WordQuery
@@ -83,4 +83,4 @@ def _check_by(store: Store, by: str, query: Query, *, of_codes: bool) -> None:
     if of_codes:
         raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
     if not store.keeps_words:
-        raise ValueError(f"{store.shown} keeps no index of words: search it by codes")
+        raise keeps_no_words(store.shown)

@@ -249,5 +249,12 @@ def exists_already(shown: str) -> FileExistsError:
     return FileExistsError(f"{shown} is already a collection: open it, or delete it first")
 
 
+def keeps_no_words(shown: str) -> ValueError:
+    return ValueError(
+        f"{shown} keeps no index of words, as Milvus had none up to 2.3: search it by codes, or keep "
+        "the collection in a folder or in PostgreSQL"
+    )
+
+
 def rehash_taken_over(shown: str) -> CollectionError:
     return CollectionError(f"{shown}: another rehash has taken over from this one")

@@ -87,6 +87,12 @@ def _margins(query: CodedQuery) -> Floats:
     return np.unpackbits(query.code).astype(np.float64) * 2 - 1
 
 
+def asked_of(wanted: WordQuery) -> set[str]:
+    """All words whose documents a ranking looks at."""
+    phrases = [*wanted.phrases, *wanted.excluded_phrases]
+    return {*wanted.words, *wanted.excluded, *(word for phrase in phrases for word in phrase)}
+
+
 def _as_wanted(
     index: WordIndex,
     wanted: WordQuery,

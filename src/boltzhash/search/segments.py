@@ -196,9 +196,10 @@ def owners_of(segments: Sequence[Segment], size: int = 0) -> NDArray[np.int16]:
     return owners
 
 
-def merged(segments: Sequence[Segment]) -> Segment:
-    """One segment of several, in which of each document the latest counts."""
+def merged(segments: Sequence[Segment], deleted: Ints = _NO_INTS) -> Segment:
+    """One segment of several, in which of each document the latest counts, and none that is deleted."""
     owners = owners_of(segments)
+    owners[deleted[deleted < len(owners)]] = -1
     kept = [owners[segment.places] == number for number, segment in enumerate(segments)]
     words = _union([segment.words for segment in segments])
     places_of_words, counts, sizes = [], [], []

@@ -43,6 +43,7 @@ from boltzhash.collection.store import (
     T,
     Write,
     exists_already,
+    keeps_no_words,
     last_of_each,
     no_such_collection,
     refuse_taken,
@@ -207,7 +208,7 @@ class MilvusStore:
         *,
         by: str,
     ) -> list[Hit]:
-        raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
+        raise keeps_no_words(self.shown)
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float

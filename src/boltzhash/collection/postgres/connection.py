@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,16 +55,24 @@ class PostgresConnection:
     def close(self) -> None:
         self.psycopg.close()
 
-    def run(self, sql: str, parameters: Iterable[Any] | None = None) -> Any:
+    def run(
+        self, sql: str, parameters: Iterable[Any] | None = None, *, binary: bool = False
+    ) -> Any:
+        """The cursor of a statement; ``binary`` is faster where it returns many bytes."""
         values = tuple(parameters) if parameters is not None else None
-        return self.psycopg.execute(sql.encode(), values)
+        return self.psycopg.execute(sql.encode(), values, binary=binary)
 
-    def copy_rows(self, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows the fast way; ``target`` is a table with its columns."""
-        with (
-            self.psycopg.cursor() as cursor,
-            cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy,
-        ):
+    def copy_rows(
+        self, target: str, rows: Iterable[tuple[Any, ...]], types: Sequence[str] = ()
+    ) -> None:
+        """Insert rows the fast way; ``target`` is a table with its columns.
+
+        With the ``types`` of the columns it is faster still where they hold many bytes.
+        """
+        statement = f"COPY {target} FROM STDIN{' (FORMAT BINARY)' if types else ''}"
+        with self.psycopg.cursor() as cursor, cursor.copy(statement.encode()) as copy:
+            if types:
+                copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
 

@@ -33,9 +33,15 @@ def rehash_all(step: Callable[[int], Step], n_done: int, on_batch: OnBatch | Non
 
 
 def rehash_step(
-    connection: PostgresConnection, coder: Coder, standing: Standing, *, last: int, batch: int
+    connection: PostgresConnection,
+    coder: Coder,
+    switch_words: Callable[[], None],
+    standing: Standing,
+    *,
+    last: int,
+    batch: int,
 ) -> Step:
-    """Inside a transaction: hash some documents that have no new code, or switch."""
+    """Inside a transaction: hash some documents that have no new code, or switch, the words as well."""
     if standing.next_model != coder.model:
         raise rehash_taken_over(connection.shown)
     rows = connection.run(
@@ -44,6 +50,7 @@ def rehash_step(
         [last, batch],
     ).fetchall()
     if not rows and last == 0:
+        switch_words()  # first, since nobody can search once the codes are exchanged
         _exchange(connection, coder)
         return Step(0, standing.n_documents, None)
     if rows:

@@ -4,13 +4,39 @@ documents   what the user gave; ``place`` is the order of insertion and is never
             ``number`` or a ``name``. ``metadata`` is as given; ``fields`` is what a filter sees of it
 codes       the code of each document as bit(n), and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
+word_segments, word_pages
+            the inverted index: see :mod:`boltzhash.collection.postgres.words`
 models      the files of the hashers, with their digests
-state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` are JSON
+state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` are JSON;
+            ``language`` and ``word_rules`` say how texts become words
 """
 
 from __future__ import annotations
 
-TABLES = """
+FORMAT_VERSION = 3  # 2 notes what an interrupted add has to resume from, 3 has words
+
+_WORDS = """
+CREATE TABLE word_segments (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    size bigint NOT NULL,
+    n_documents bigint NOT NULL,
+    n_gone bigint NOT NULL,
+    places bytea NOT NULL,
+    lengths bytea NOT NULL,
+    gone bytea NOT NULL
+);
+CREATE TABLE word_pages (
+    segment bigint NOT NULL,
+    first bigint NOT NULL,
+    contents bytea NOT NULL,
+    PRIMARY KEY (segment, first)
+);
+ALTER TABLE word_segments ALTER places SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL,
+    ALTER gone SET STORAGE EXTERNAL;
+ALTER TABLE word_pages ALTER contents SET STORAGE EXTERNAL;
+"""
+
+TABLES = f"""
 CREATE TABLE documents (
     place bigint PRIMARY KEY,
     number bigint UNIQUE,
@@ -37,12 +63,19 @@ CREATE TABLE state (
     n_bits integer NOT NULL,
     next_model text,
     unfinished json,
-    approximate json
+    approximate json,
+    language text NOT NULL,
+    word_rules text NOT NULL
 );
+{_WORDS}
 """
 
-# What the format of a version lacks, beginning with version 1.
-UPGRADES = {1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json"}
+# What the format of a version lacks, beginning with version 1. The words are made afterwards.
+UPGRADES = {
+    1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json",
+    2: "ALTER TABLE state ADD COLUMN language text NOT NULL DEFAULT '', "
+    f"ADD COLUMN word_rules text NOT NULL DEFAULT ''; {_WORDS}",
+}
 
 
 def codes_table(table: str, n_bits: int) -> str:

@@ -16,6 +16,7 @@ from boltzhash.collection.filters import Condition
 from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
+from boltzhash.collection.postgres.codes import FilteredCodes, distance_to, source_of
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import (
     clause_of,
@@ -34,9 +35,9 @@ from boltzhash.collection.postgres.rows import (
     id_of,
     row_of,
 )
-from boltzhash.collection.postgres.schema import TABLES, UPGRADES, codes_table
+from boltzhash.collection.postgres.schema import FORMAT_VERSION, TABLES, UPGRADES, codes_table
+from boltzhash.collection.postgres.words import PostgresWords, language_of
 from boltzhash.collection.store import (
-    FORMAT_VERSION,
     Counts,
     FieldValue,
     OnBatch,
@@ -59,6 +60,7 @@ from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
+from boltzhash.search.ranking import Phrases, asked_of, rank
 from boltzhash.text.words import WordQuery, Words
 
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
@@ -71,7 +73,7 @@ class PostgresStore:
     """One connection. ``coder`` is given if the collection is to be created."""
 
     format_version = FORMAT_VERSION
-    keeps_words = False
+    keeps_words = True
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self._name = location.name
@@ -79,6 +81,7 @@ class PostgresStore:
         self.shown = location.shown()
         self._connection = PostgresConnection(location, wait)
         self._run = self._connection.run
+        self._words = PostgresWords(self._connection)
         try:
             with self._connection.plain_errors():
                 if coder is not None:
@@ -132,19 +135,22 @@ class PostgresStore:
             self._run(codes_table("codes", coder.hasher.n_bits))
             self._put_files(coder.model, model_to_files(coder.hasher))
             self._run(
-                "INSERT INTO state (format_version, generation, n_documents, last_place, model, n_bits) "
-                "VALUES (%s, 0, 0, 0, %s, %s)",
+                "INSERT INTO state (format_version, generation, n_documents, last_place, model, n_bits, "
+                "language, word_rules) VALUES (%s, 0, 0, 0, %s, %s, '', '')",
                 [FORMAT_VERSION, coder.model, coder.hasher.n_bits],
             )
+            self._words.make(language_of(coder.hasher), [])
         self._connection.connect_anew()  # now with the schema of the extension in the path
 
     def _check_format(self) -> None:
         if self._run("SELECT to_regclass(%s)", [f'"{self._name}".state']).fetchone() == (None,):
             raise no_such_collection(self.shown)
         (version,) = self._run("SELECT format_version FROM state").fetchone()
-        check_format_version(version, self.shown)
+        check_format_version(version, self.shown, FORMAT_VERSION)
         if version < FORMAT_VERSION:
             self._upgrade()
+        if not self._words.are_ours():
+            self.write(self._make_words)
 
     def _upgrade(self) -> None:
         """All steps in one transaction: afterwards the tables are upgraded, or as they were."""
@@ -154,6 +160,22 @@ class PostgresStore:
             for step in range(version, FORMAT_VERSION):
                 self._run(UPGRADES[step])
             self._run("UPDATE state SET format_version = %s", [FORMAT_VERSION])
+
+    def _make_words(self, standing: Standing) -> None:
+        """Of a collection whose format had none, or whose words another version has made."""
+        if not self._words.are_ours():  # another client may have been faster
+            language = language_of(self.load_model(standing.model))
+            self._words.make(language, self._placed_documents())
+
+    def _switch_words(self, hasher: Hasher) -> None:
+        """Make them again if the words of this hasher are of another language."""
+        if language_of(hasher) != self._words.language():
+            self._words.make(language_of(hasher), self._placed_documents())
+
+    def _placed_documents(self) -> Iterator[tuple[int, Document]]:
+        statement = f"SELECT place, {DOCUMENT} FROM documents ORDER BY place"
+        rows = _paged(self._connection.psycopg, statement)
+        return ((place, document_of(*columns)) for place, *columns in rows)
 
     def load_model(self, fingerprint: str) -> Hasher:
         return model_from_files(self._files(fingerprint), fingerprint, self.shown)
@@ -201,12 +223,14 @@ class PostgresStore:
         self._remove(list(places.values()))
         first = self._new_places(len(last) - len(places))
         new = (id_ for id_ in last if id_ not in places)
+        overwritten = list(places.values())
         places.update({id_: place for place, id_ in enumerate(new, first)})
-        self._copy({places[id_]: coded for id_, coded in last.items()})
+        self._copy({places[id_]: coded for id_, coded in last.items()}, overwritten)
 
     def delete(self, ids: list[Id]) -> int:
         places = list(self._places(ids).values())
         self._remove(places)
+        self._words.put({}, places)
         self._run("UPDATE state SET n_documents = n_documents - %s", [len(places)])
         return len(places)
 
@@ -237,7 +261,7 @@ class PostgresStore:
         rehashing = self._run("SELECT next_model IS NOT NULL FROM state").fetchone() == (True,)
         return ["documents", "codes", *(["next_codes"] if rehashing else [])]
 
-    def _copy(self, rows: dict[int, Coded]) -> None:
+    def _copy(self, rows: dict[int, Coded], overwritten: Sequence[int] = ()) -> None:
         self._connection.copy_rows(
             "documents (place, number, name, text, metadata, fields)",
             (row_of(place, coded.document) for place, coded in rows.items()),
@@ -246,6 +270,7 @@ class PostgresStore:
             "codes (place, code, known)",
             ((place, bits_of(coded.code), coded.known) for place, coded in rows.items()),
         )
+        self._words.put({place: coded.document for place, coded in rows.items()}, overwritten)
 
     def note_unfinished(self, note: dict[str, Any] | None) -> None:
         kept = json.dumps(note) if note is not None else None
@@ -258,13 +283,13 @@ class PostgresStore:
     ) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
-        distance = f"code <~> %s::bit({len(bits)})" if approximate else _distance(bits)
+        distance = f"code <~> %s::bit({len(bits)})" if approximate else distance_to(bits)
         order = distance if approximate else f"{distance}, place"
         if approximate:
             self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, 100), _MOST_CANDIDATES)}")
             self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
         nearest = (
-            f"SELECT place, {distance} AS distance FROM {_source(conditions)} WHERE {where.sql} "
+            f"SELECT place, {distance} AS distance FROM {source_of(conditions)} WHERE {where.sql} "
             f"ORDER BY {order} LIMIT %s"
         )
         return self._hits(nearest, [bits, *where.parameters, bits, k])
@@ -273,8 +298,8 @@ class PostgresStore:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
         near = (
-            f"SELECT place, {_distance(bits)} AS distance FROM {_source(conditions)} "
-            f"WHERE {_distance(bits)} <= %s AND {where.sql}"
+            f"SELECT place, {distance_to(bits)} AS distance FROM {source_of(conditions)} "
+            f"WHERE {distance_to(bits)} <= %s AND {where.sql}"
         )
         return self._hits(near, [bits, bits, radius, *where.parameters])
 
@@ -300,7 +325,32 @@ class PostgresStore:
         *,
         by: str,
     ) -> list[Hit]:
-        raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
+        index = self._words.index(words, asked_of(wanted))
+        codes = FilteredCodes(self._connection, conditions, index.size)
+
+        def with_phrases(places: Places, phrases: Phrases) -> Places:
+            kept = [
+                all(words.has_phrase(document, phrase) for phrase in phrases)
+                for document in self.documents_at(places)
+            ]
+            return np.asarray(places[np.array(kept, dtype=np.bool_)])
+
+        best = rank(index, codes, query, wanted, codes.allowed, with_phrases, k, by=by)
+        found = dict(self._at(best.places, CODED, coded_of, "documents JOIN codes USING (place)"))
+        return [
+            Hit(
+                coded.document.id,
+                int(distance),
+                coded.document,
+                coded.known,
+                coded.code,
+                float(score),
+                float(part),
+            )
+            for coded, score, part, distance in zip(
+                (found[place] for place in best.places.tolist()), *best[1:], strict=True
+            )
+        ]
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float
@@ -329,9 +379,11 @@ class PostgresStore:
         found = dict(self._at(places, "documents.number, documents.name", id_of))
         return [found.get(place) for place in places.tolist()]
 
-    def _at(self, places: Places, columns: str, made: Callable[..., T]) -> Iterator[tuple[int, T]]:
+    def _at(
+        self, places: Places, columns: str, made: Callable[..., T], source: str = "documents"
+    ) -> Iterator[tuple[int, T]]:
         rows = self._run(
-            f"SELECT place, {columns} FROM documents WHERE place = ANY (%s)", [places.tolist()]
+            f"SELECT place, {columns} FROM {source} WHERE place = ANY (%s)", [places.tolist()]
         )
         return ((place, made(*values)) for place, *values in rows)
 
@@ -403,6 +455,7 @@ class PostgresStore:
                 f"{n_codes} codes"
             )
         check_coded(self, standing, hasher)
+        self._words.check(standing.n_documents, self.documents_at)
 
     def backup(self, target: Path) -> None:
         copy_to_folder(self, target)
@@ -419,7 +472,8 @@ class PostgresStore:
     def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
         if self.write(lambda standing: self._start_rehash(standing, coder)):
             (n_done,) = self._run("SELECT count(*) FROM next_codes").fetchone()
-            step = partial(rehash_step, self._connection, coder)
+            switch_words = partial(self._switch_words, coder.hasher)
+            step = partial(rehash_step, self._connection, coder, switch_words)
             rehash_all(
                 lambda last: self.write(partial(step, last=last, batch=batch)), n_done, on_batch
             )
@@ -463,12 +517,3 @@ def _paged(connection: Any, statement: str) -> Iterator[Any]:
     while rows := connection.execute(fetch).fetchall():
         yield from rows
     connection.execute(b"CLOSE everything")
-
-
-def _distance(bits: str) -> str:
-    """The distance of a row; as a function it uses no index, which ``<~>`` would."""
-    return f"hamming_distance(code, %s::bit({len(bits)}))"
-
-
-def _source(conditions: list[Condition]) -> str:
-    return "codes JOIN documents USING (place)" if conditions else "codes"

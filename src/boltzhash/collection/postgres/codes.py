@@ -1,0 +1,80 @@
+"""The codes of the documents that a filter lets through, for a ranking by words and codes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from boltzhash.codes import Codes
+from boltzhash.collection.filters import Condition
+from boltzhash.collection.postgres.connection import PostgresConnection
+from boltzhash.collection.postgres.filters import Clause, clause_of
+from boltzhash.collection.postgres.rows import bits_of, code_of
+from boltzhash.collection.store import Places
+from boltzhash.search.hits import Hits
+from boltzhash.search.ranking import Mask
+
+
+class FilteredCodes:
+    """``size`` is one more than the last place."""
+
+    def __init__(
+        self, connection: PostgresConnection, conditions: list[Condition], size: int
+    ) -> None:
+        self._run = connection.run
+        self._conditions = conditions
+        self.allowed = self._filtered(size) if conditions else None
+
+    def _filtered(self, size: int) -> Mask:
+        """Of each place, whether the filter lets it through."""
+        where = clause_of(self._conditions, "documents.fields")
+        (places,) = self._run(
+            f"SELECT string_agg(int8send(place), ''::bytea) FROM documents WHERE {where.sql}",
+            where.parameters,
+            binary=True,
+        ).fetchone()
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[np.frombuffer(places or b"", ">i8")] = True
+        return mask
+
+    def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
+        """The k nearest of those let through, in order of (distance, insertion)."""
+        bits = bits_of(query.tobytes())
+        where = self._clause(allowed)
+        rows = self._run(
+            f"SELECT place, {distance_to(bits)} AS distance FROM {source_of(self._conditions)} "
+            f"WHERE {where.sql} ORDER BY distance, place LIMIT %s",
+            [bits, *where.parameters, k],
+        ).fetchall()
+        found = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
+        return Hits(found[:, 0], found[:, 1].astype(np.int32))
+
+    def _clause(self, allowed: Mask | None) -> Clause:
+        """The filter, and what a question rules out besides: whichever list of places is shorter."""
+        where = clause_of(self._conditions, "documents.fields")
+        if allowed is None or allowed is self.allowed:
+            return where
+        ruled_out = ~allowed if self.allowed is None else self.allowed & ~allowed
+        kept, left_out = np.flatnonzero(allowed), np.flatnonzero(ruled_out)
+        if len(kept) < len(left_out):
+            return Clause(f"{where.sql} AND place = ANY (%s)", [*where.parameters, kept.tolist()])
+        return Clause(f"{where.sql} AND place <> ALL (%s)", [*where.parameters, left_out.tolist()])
+
+    def codes_at(self, places: Places, /) -> Codes:
+        """The packed codes at places, shape (n, n_bits / 8)."""
+        rows = self._run(
+            "SELECT place, code::text FROM codes WHERE place = ANY (%s)", [places.tolist()]
+        )
+        found = {place: code_of(bits) for place, bits in rows}
+        (n_bits,) = self._run("SELECT n_bits FROM state").fetchone()
+        packed = b"".join(found[place] for place in places.tolist())
+        return np.frombuffer(packed, np.uint8).reshape(len(places), n_bits // 8)
+
+
+def distance_to(bits: str) -> str:
+    """The distance of a row; as a function it uses no index, which ``<~>`` would."""
+    return f"hamming_distance(code, %s::bit({len(bits)}))"
+
+
+def source_of(conditions: list[Condition]) -> str:
+    """The tables in which codes are filtered."""
+    return "codes JOIN documents USING (place)" if conditions else "codes"
