@@ -10,6 +10,7 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.cli.parser import main
+from boltzhash.collection import Collection
 
 TEXTS = ["star planet", "moon orbit", "bread butter", "oven flour", "ship sail", "anchor wave"]
 RECORDS = [{"id": i, "text": TEXTS[i % 6], "half": i < 9} for i in range(18)]
@@ -49,6 +50,12 @@ def test_from_a_corpus_to_answers(
     assert answer["hits"][0]["snippet"] == "moon orbit"
     (again,) = run("search", model, location, "moon orbit", "-k", "2")
     assert [hit["id"] for hit in again["hits"]] == [1, 7]
+    with Collection.open(location) as collection:
+        for by in ("words", "both") if collection.keeps_words else ("codes",):
+            (answer,) = run("search", location, "star sail", "-k", "4", "--by", by)
+            expected = collection.search("star sail", 4, by=by)
+            assert [hit["id"] for hit in answer["hits"]] == expected.ids
+            assert answer["by"] == by
     copies = [{"id": 6, "similarity": 1.0}, {"id": 12, "similarity": 1.0}]
     assert run("duplicates", location)[0] == {"kept": 0, "duplicates": copies}
     assert run("delete", location, "0")[0]["documents"] == 17

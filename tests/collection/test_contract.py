@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
+from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
+from boltzhash.text.words import Words
 
 Id = str | int
 
@@ -48,7 +51,9 @@ class Oracle:
     def delete(self, ids: list[Id]) -> int:
         return sum(self.documents.pop(id_, None) is not None for id_ in ids)
 
-    def search(self, query: Any, where: Any = None, *, by_words: int = 0) -> list[tuple[Id, int]]:
+    def search(
+        self, query: Any, where: Any = None, *, by_words: bool = False
+    ) -> list[tuple[Id, int]]:
         """All documents with their distances, best first."""
         allowed = [d for d in self.documents.values() if holds(where, d.metadata or {})]
         if not allowed:
@@ -57,10 +62,9 @@ class Oracle:
         distances = hamming(code, self.hasher.transform([d.text for d in allowed]))[0]
         order = np.argsort(distances, kind="stable")
         if by_words:
-            first, rest = order[:by_words], order[by_words:]
-            rows = self.hasher.tfidf([allowed[i].text for i in first])
+            rows = self.hasher.tfidf([allowed[i].text for i in order])
             cosine = (rows @ self.hasher.tfidf([query]).T).toarray().ravel()
-            order = np.concatenate([first[np.argsort(-cosine, kind="stable")], rest])
+            order = order[np.argsort(-cosine, kind="stable")]
         return [(allowed[i].id, int(distances[i])) for i in order]
 
     def duplicates(self, least: float, keep: str) -> list[tuple[Id, list[tuple[Id, float]]]]:
@@ -83,6 +87,40 @@ class Oracle:
             members.sort(key=lambda member: in_order[member[0]])
         kept = sorted((id_ for id_ in groups if groups[id_]), key=in_order.__getitem__)
         return [(id_, groups[id_]) for id_ in kept]
+
+    def ranked(self, query: str, where: Any, *, by: str) -> dict[Id, float]:
+        """The scores of all that are found: BM25 over its spread, and the agreement of the bits."""
+        words, documents = Words(self.hasher.language), list(self.documents.values())
+        counted = {document.id: words.counts(document) for document in documents}
+        lengths = {id_: words.length(counts) for id_, counts in counted.items()}
+        mean, asked = max(sum(lengths.values()) / max(len(lengths), 1), 1e-9), words.query(query)
+        scores, variance = dict.fromkeys(counted, 0.0), 0.0
+        for word, times in asked.words.items():
+            having = [id_ for id_, counts in counted.items() if word in counts]
+            share = len(having) / max(len(documents), 1)
+            weight = times * (BESIDE_WEIGHT if word in asked.beside else 1.0)
+            weight *= np.log1p((len(documents) - len(having) + 0.5) / (len(having) + 0.5))
+            variance += weight**2 * share * (1 - share)
+            for id_ in having:
+                tf, norm = counted[id_][word], 1.5 * (0.25 + 0.75 * lengths[id_] / mean)
+                scores[id_] += weight * tf / (tf + norm)
+        with_codes = by == "both" and self.knows(query)
+        margins = self.hasher.margins([query])[0]
+        ranked = {}
+        for document in documents:
+            has = partial(words.has_phrase, document)
+            score = scores[document.id]
+            if (
+                holds(where, document.metadata or {})
+                and all(map(has, asked.phrases))
+                and not any(map(has, asked.excluded_phrases))
+                and not asked.excluded & counted[document.id].keys()
+                and (score or with_codes)
+            ):
+                part = agreement(margins, self.hasher.transform([document.text]))[0]
+                spread = score / np.sqrt(variance) if variance else 0.0
+                ranked[document.id] = spread + (CODES_WEIGHT * part if with_codes else 0.0)
+        return ranked
 
     def is_duplicate(self, text: str, least: float) -> bool:
         return any(jaccard(text, other.text) >= least for other in self.documents.values())
@@ -150,6 +188,13 @@ WORDS = st.sampled_from(
     "star planet moon orbit comet bread butter oven flour sugar ship sail unheard-of".split()
 )
 TEXTS = st.lists(WORDS, max_size=4).map(" ".join)
+ASKED = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
+QUESTIONS = st.tuples(
+    WORDS, st.lists(st.one_of(WORDS, WORDS.map("-{}".format), ASKED.map('"{}"'.format)), max_size=3)
+).map(lambda parts: " ".join([parts[0], *parts[1]]))
+KEEPS_NO_WORDS = (
+    "keeps no index of words, .*: search it by codes, or keep the collection in a folder"
+)
 # Few ids, so that they meet again; 1 and "1" are two.
 IDS = st.one_of(
     st.integers(0, 6),
@@ -217,17 +262,32 @@ class Histories(RuleBasedStateMachine):
     def delete(self, ids: list[Id]) -> None:
         assert self.collection.delete(ids) == self.oracle.delete(ids)
 
-    @rule(text=TEXTS, k=st.integers(1, 20), where=WHERES)
+    @rule(text=ASKED, k=st.integers(1, 20), where=WHERES)
     def search(self, text: str, k: int, where: Any) -> None:
-        matches = self.collection.search(text, k, where=where)
+        matches = self.collection.search(text, k, by="codes", where=where)
         assert found(matches) == self.oracle.search(text, where)[:k]
         assert matches.documents == [self.oracle.documents[id_] for id_ in matches.ids]
         assert (matches.known_words == 0) == (not self.oracle.knows(text))
 
-    @rule(text=TEXTS, k=st.integers(1, 9), where=WHERES, candidates=st.integers(1, 6))
-    def rerank(self, text: str, k: int, where: Any, candidates: int) -> None:
-        matches = self.collection.search(text, k, where=where, rerank=candidates)
-        assert found(matches) == self.oracle.search(text, where, by_words=candidates)[:k]
+    @rule(text=ASKED, k=st.integers(1, 9), where=WHERES)
+    def reorder(self, text: str, k: int, where: Any) -> None:
+        matches = self.collection.search(text, k, where=where, order="words")
+        assert found(matches) == self.oracle.search(text, where, by_words=True)[:k]
+
+    @rule(text=QUESTIONS, where=WHERES, by=st.sampled_from(["words", "both"]))
+    def ask(self, text: str, where: Any, by: str) -> None:
+        """All that are found; whatever has no words of its own says so."""
+        if not self.collection.keeps_words:
+            with pytest.raises(ValueError, match=KEEPS_NO_WORDS):
+                self.collection.search(text, by=by)
+            return
+        matches = self.collection.search(text, 100, by=by, where=where)
+        expected = self.oracle.ranked(text, where, by=by)
+        assert {hit.id: hit.score for hit in matches} == pytest.approx(expected, rel=1e-4, abs=1e-6)
+        places = {id_: place for place, id_ in enumerate(self.oracle.documents)}
+        ranks = [(-(hit.score or 0.0), hit.distance, places[hit.id]) for hit in matches]
+        assert ranks == sorted(ranks)
+        assert matches.documents == [self.oracle.documents[id_] for id_ in matches.ids]
 
     @rule(text=TEXTS, radius=st.integers(0, 16), where=WHERES)
     def within(self, text: str, radius: int, where: Any) -> None:
@@ -596,11 +656,14 @@ def test_arguments_are_checked(engine: Any, hasher: Hasher) -> None:
         collection.search("star", 0)
     with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):
         collection.within("star", -1)
-    for rerank in (-1, 2.5, "all", None):
-        with pytest.raises(ValueError, match="rerank must be True, False or how many to rerank"):
-            collection.search("star", rerank=rerank)
-    with pytest.raises(ValueError, match="rerank compares words"):
-        collection.search(hasher.transform(["star"])[0], rerank=True)
+    with pytest.raises(
+        ValueError, match="order must be one of distance, confidence, words, got 'm"
+    ):
+        collection.search("star", order="mood")
+    with pytest.raises(ValueError, match="by must be one of 'both', 'words', 'codes', got 'all'"):
+        collection.search("star", by="all")
+    with pytest.raises(ValueError, match="order 'words' compares words"):
+        collection.search(hasher.transform(["star"])[0], order="words")
     with pytest.raises(TypeError, match="ids must be a list of ids, got 'abc'"):
         collection.delete("abc")
 
@@ -755,6 +818,45 @@ def test_several_questions_to_one_generation(engine: Any, hasher: Hasher) -> Non
 
     generation = collection.written_generation
     assert collection.in_one_generation(look) == (generation, 3, [0, 1, 2])
+
+
+def test_words_and_codes_answer_as_in_a_folder(
+    engine: Any, long_hasher: Hasher, tmp_path: Path
+) -> None:
+    """Ids in order, documents, distances, scores and BM25: the same by default, by words and by both."""
+    collection, rng = engine.create(long_hasher), np.random.default_rng(0)
+    words = "star planet moon orbit comet bread butter oven flour sugar unheard".split()
+    given = [
+        {
+            "id": f"doc-{i}" if i % 3 else i,
+            "text": " ".join(rng.choice(words, rng.integers(1, 9))),
+            "metadata": {"even": i % 2 == 0, "title": str(rng.choice(words))},
+        }
+        for i in range(700)
+    ]
+    with Collection.create(tmp_path / "folder", long_hasher) as folder:
+        for one in (collection, folder):
+            one.add(given)
+            one.upsert(given[100:150][::-1])
+            one.delete([0, "doc-1", 3])
+        for question in ("moon bread", "Doc-7", '"moon bread" -star', "unheard -planet", "oven"):
+            for by in ("words", "both", None) if collection.keeps_words else ():
+                for where in (None, {"even": True}):
+                    asked = {"by": by, "where": where}
+                    answer = collection.search(question, 20, **asked)
+                    expected = folder.search(question, 20, **asked)
+                    assert [hit[1:5] for hit in answer] == [hit[1:5] for hit in expected]
+                    assert (answer.ids, answer.by) == (expected.ids, expected.by)
+                    for part in ("score", "words"):
+                        assert [getattr(hit, part) for hit in answer] == pytest.approx(
+                            [getattr(hit, part) for hit in expected], abs=1e-4
+                        )
+        like, expected = collection.more_like("doc-7", 5), folder.more_like("doc-7", 5)
+        assert like.by == ("both" if collection.keeps_words else "codes")
+        if collection.keeps_words:
+            assert like.ids == expected.ids
+    by_default = collection.search("moon bread", 5).by
+    assert by_default == ("both" if collection.keeps_words else "codes")
 
 
 def test_what_has_no_measured_index_is_searched_exactly(engine: Any, hasher: Hasher) -> None:

@@ -60,6 +60,10 @@ def test_searching(client: httpx.Client, collection: Any, long_hasher: Hasher) -
         similar = pairs(client.post("/v1/similar", json={"id": 4, "k": 2, "by": by}))
         assert similar == [(10, 0), (16, 0)]
     assert client.get("/v1/stats").json()["keeps_words"] is collection.keeps_words
+    if not collection.keeps_words:
+        refused = client.post("/v1/search", json={"text": "planet moon", "by": "words"})
+        assert "keeps no index of words" in refused.text
+        assert 400 <= refused.status_code < 500
     code = long_hasher.transform(["oven flour"]).tobytes().hex()
     assert pairs(client.post("/v1/nearest", json={"code": code, "k": 3})) == [
         (3, 0),
