@@ -103,11 +103,14 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
 def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     n = len(queries)
     return {
-        "search, exact, ms": _times(lambda i: collection.search(queries[i]), n),
+        "search, exact, ms": _times(lambda i: collection.search(queries[i], by="codes"), n),
         "search, exact, filter (1/250), ms": _times(
-            lambda i: collection.search(queries[i], where={"lang": "fr", "year": [2020, -i]}),
+            lambda i: collection.search(
+                queries[i], by="codes", where={"lang": "fr", "year": [2020, -i]}
+            ),
             n // 2,
         ),
+        **(word_searches(collection, queries) if collection.keeps_words else {}),
         "within 4 bits, ms": _times(lambda i: collection.within(queries[i], 4), n // 2),
         "get, ms": _times(lambda i: collection.get(f"doc-{i * 97 % 1000}"), n),
         "add one document, ms": _times(
@@ -116,11 +119,26 @@ def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     }
 
 
+def word_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
+    """By questions of 2 to 12 words."""
+    n = len(queries)
+    questions = [" ".join(query.split()[: 2 + i % 11]) for i, query in enumerate(queries)]
+    some = {"lang": "fr", "year": 2020}
+    return {
+        "search, words, ms": _times(lambda i: collection.search(questions[i], by="words"), n),
+        "search, both, ms": _times(lambda i: collection.search(questions[i], by="both"), n),
+        "search, both, filter (1/250), ms": _times(
+            lambda i: collection.search(questions[i], by="both", where=some), n // 2
+        ),
+    }
+
+
 def strong_searches(url: str, queries: list[str]) -> dict[str, Any]:
     """By a client that waits until Milvus has seen everything; the others read what it has seen."""
     n = len(queries) // 2
     with Collection.open(f"{url}?consistency=strong#bench") as collection:
-        return {"search, exact, strong, ms": _times(lambda i: collection.search(queries[i]), n)}
+        times = _times(lambda i: collection.search(queries[i], by="codes"), n)
+        return {"search, exact, strong, ms": times}
 
 
 def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
@@ -133,7 +151,7 @@ def approximate_searches(collection: Collection, queries: list[str]) -> dict[str
         "build and measure it, s": round(built, 1),
         "search, approximate, ms": times,
         "search, exact, with index, ms": _times(
-            lambda i: collection.search(queries[i]), len(queries) // 2
+            lambda i: collection.search(queries[i], by="codes"), len(queries) // 2
         ),
     }
 

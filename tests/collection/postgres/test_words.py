@@ -11,7 +11,7 @@ import pytest
 
 from boltzhash import LSH
 from boltzhash.collection import Collection
-from boltzhash.collection.postgres import pages, words
+from boltzhash.collection.postgres import codes, pages, words
 from boltzhash.collection.postgres.pages import Documents, pages_of, with_words
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
@@ -127,8 +127,12 @@ def test_the_answers_of_a_folder_whatever_happens(
 
 
 @pytest.mark.engines
-def test_a_word_of_many_documents(location: str, hasher: LSH, folder: Collection) -> None:
-    """More than a page holds, in several batches that are joined."""
+@pytest.mark.parametrize("few", [0, 10_000])
+def test_a_word_of_many_documents(
+    location: str, hasher: LSH, folder: Collection, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a page holds; codes are searched among places, or without those ruled out."""
+    monkeypatch.setattr(codes, "_FEW", few)
     given = [
         {"id": i, "text": f"moon {VOCABULARY[i % 13]} n{i}", "metadata": {"even": i % 2 == 0}}
         for i in range(3000)

@@ -13,6 +13,8 @@ from boltzhash.collection.store import Places
 from boltzhash.search.hits import Hits
 from boltzhash.search.ranking import Mask
 
+_FEW = 10_000  # places that are looked up one by one instead of filtering all documents again
+
 
 class FilteredCodes:
     """``size`` is one more than the last place."""
@@ -39,25 +41,29 @@ class FilteredCodes:
     def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
         """The k nearest of those let through, in order of (distance, insertion)."""
         bits = bits_of(query.tobytes())
-        where = self._clause(allowed)
+        source, where = self._among(allowed)
         rows = self._run(
-            f"SELECT place, {distance_to(bits)} AS distance FROM {source_of(self._conditions)} "
+            f"SELECT place, {distance_to(bits)} AS distance FROM {source} "
             f"WHERE {where.sql} ORDER BY distance, place LIMIT %s",
             [bits, *where.parameters, k],
         ).fetchall()
         found = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
         return Hits(found[:, 0], found[:, 1].astype(np.int32))
 
-    def _clause(self, allowed: Mask | None) -> Clause:
-        """The filter, and what a question rules out besides: whichever list of places is shorter."""
+    def _among(self, allowed: Mask | None) -> tuple[str, Clause]:
+        """In which tables to look, and for what: for a few places, or for what is not ruled out."""
+        if allowed is None:
+            return "codes", clause_of([], "")
+        kept = np.flatnonzero(allowed)
+        if len(kept) <= _FEW:
+            return "codes", Clause("place = ANY (%s)", [kept.tolist()])
         where = clause_of(self._conditions, "documents.fields")
-        if allowed is None or allowed is self.allowed:
-            return where
-        ruled_out = ~allowed if self.allowed is None else self.allowed & ~allowed
-        kept, left_out = np.flatnonzero(allowed), np.flatnonzero(ruled_out)
-        if len(kept) < len(left_out):
-            return Clause(f"{where.sql} AND place = ANY (%s)", [*where.parameters, kept.tolist()])
-        return Clause(f"{where.sql} AND place <> ALL (%s)", [*where.parameters, left_out.tolist()])
+        left_out = np.flatnonzero(~allowed if self.allowed is None else self.allowed & ~allowed)
+        if len(left_out):
+            where = Clause(
+                f"{where.sql} AND place <> ALL (%s)", [*where.parameters, left_out.tolist()]
+            )
+        return source_of(self._conditions), where
 
     def codes_at(self, places: Places, /) -> Codes:
         """The packed codes at places, shape (n, n_bits / 8)."""
