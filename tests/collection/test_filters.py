@@ -211,7 +211,10 @@ def test_fields_in_fields_and_members_are_counted(engine: Any, hasher: Hasher) -
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"year": {"$gt": 1}}, r"has the operator '\$gt' \(here: >\); expected one of = != < <= > >="),
+        (
+            {"year": {"$gt": 1}},
+            r"has the operator '\$gt' \(here: >\); expected one of = != < <= > >=",
+        ),
         ({"year": {"near": 1}}, "has the operator 'near'; expected one of = != < <= > >= in "),
         ({"year": {"in": 3}}, "field 'year': in takes a list of values, got 3"),
         ({"year": {"not in": "ab"}}, "field 'year': not in takes a list of values, got 'ab'"),
@@ -224,7 +227,10 @@ def test_fields_in_fields_and_members_are_counted(engine: Any, hasher: Hasher) -
         ({"$or": {"year": 1}}, r"where: \$or takes a list of filters, got {'year': 1}"),
         ({"$and": "x"}, r"where: \$and takes a list of filters, got 'x'"),
         ({"$or": [1]}, r"where: \$or: each must be a dict from fields to values, got 1"),
-        ({"$not": [{"a": 1}]}, r"where: \$not must be a dict from fields to values, got \[{'a': 1}\]"),
+        (
+            {"$not": [{"a": 1}]},
+            r"where: \$not must be a dict from fields to values, got \[{'a': 1}\]",
+        ),
         ({"$or": [{"year": {"=>": 1}}]}, "field 'year' has the operator '=>'"),
     ],
 )

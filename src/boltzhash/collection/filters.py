@@ -32,7 +32,14 @@ MOST_LEVELS = 32  # of filters in filters, and of fields in fields
 _KNOWN_ELSEWHERE = {
     **{"==": "=", "$eq": "=", "<>": "!=", "$ne": "!=", "=<": "<=", "=>": ">="},
     **{"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">=", "$in": "in", "$nin": "not in"},
-    **{"$contains": "contains", "$exists": "exists", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="},
+    **{
+        "$contains": "contains",
+        "$exists": "exists",
+        "lt": "<",
+        "lte": "<=",
+        "gt": ">",
+        "gte": ">=",
+    },
 }
 
 
@@ -147,7 +154,9 @@ def _condition(field: str, name: str, value: object, what: str) -> Condition:
         return Has(field) if value else Not(Has(field))
     if name == "contains":
         if not is_scalar(value):
-            raise TypeError(f"{what}: contains takes a string or another single value, got {value!r}")
+            raise TypeError(
+                f"{what}: contains takes a string or another single value, got {value!r}"
+            )
         check_scalar(value, what)
         return Contains(field, value)
     if not _is_ordered(value):
