@@ -29,6 +29,9 @@ from boltzhash.corpus import Document
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import DuplicateIdError
 
+# Of what a random filter asks for, many collections have nothing.
+pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
+
 Id = str | int
 
 

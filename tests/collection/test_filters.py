@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 import pytest
 
 from boltzhash import Hasher
-from boltzhash.collection import Collection
+from boltzhash.collection import Answer, Collection, FilterWarning
 from boltzhash.collection.filters import look_up, matches, parse_where, seen_fields
 from boltzhash.errors import CollectionError
+
+pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
 
 LIBRARY: dict[Any, dict[str, Any]] = {
     "ann": {"year": 2019, "lang": "de", "tags": ["python", "data"], "author": {"name": "Ann"}},
@@ -244,6 +247,78 @@ def test_what_is_no_filter_is_named(where: Any, message: str) -> None:
         parse_where(where)
 
 
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (
+            {"yeer": 2020},
+            r"^no document has a field 'yeer' \(is 'year' meant\?\); fields are: 'author', "
+            r"'author\.name', 'lang', 'tags', 'year'$",
+        ),
+        (
+            {"$or": [{"year": 1999}, {"nonsense": {">": 3}}]},
+            "^no document has a field 'nonsense'; fields",
+        ),
+        (
+            {"lang": 7},
+            "has a number in the field 'lang', as the filter asks for; one has a string, 'de'$",
+        ),
+        ({"year": {">=": "2020"}}, "has a string in the field 'year', .*; one has a number, 2020$"),
+        (
+            {"tags": {"contains": 3}},
+            r"has a number in the field 'tags', .*; one has the list \['a'\]$",
+        ),
+        (
+            {"author": "Ann"},
+            "has a string in the field 'author', .*; one has an object or a list without",
+        ),
+        ({"lang": [True, 3]}, "has true or false or a number in the field 'lang'"),
+        ({"yeer": {"!=": 2020}}, "^no document has a field 'yeer'"),
+    ],
+)
+def test_what_no_document_could_match_is_pointed_out(
+    engine: Any, hasher: Hasher, where: Any, message: str
+) -> None:
+    collection = engine.create(hasher)
+    metadata = {"year": 2020, "lang": "de", "tags": ["a"], "author": {"name": "Ann"}}
+    collection.add([{"id": i, "text": "star", "metadata": metadata} for i in range(2)])
+    searches: list[Callable[[], Answer]] = [
+        lambda: collection.search("star", where=where),
+        lambda: collection.within("star", 0, where=where),
+        lambda: collection.more_like(0, where=where),
+    ]
+    for search in searches:
+        with pytest.warns(FilterWarning, match=message) as issued:
+            answer = search()
+        assert answer.ids == []
+        assert answer.warning == str(issued[0].message)
+        assert issued[0].filename == __file__  # the caller's line, not one of ours
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_pointed_out_about_what_could_have_matched(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    assert collection.search("star", where={"yeer": 1}).warning is None  # it has no documents
+    collection.add([{"id": 1, "text": "star", "metadata": {"year": 2020, "tags": ["a", 1]}}])
+    for where in ({"year": 1999}, {"tags": {"<": 0}}, {"tags": "b", "year": 2020}, {"year": []}):
+        answer = collection.search("star", where=where)
+        assert (answer.ids, answer.warning) == ([], None)
+    assert collection.search("star", where={"$not": {"yeer": 1}}).ids == [1]
+
+
+def test_fields_of_documents_without_metadata(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add([{"id": 1, "text": "star"}])
+    answer = collection.search("star", where={"year": 1})
+    assert answer.warning == "no document has a field 'year'; the documents have no metadata"
+    metadata = {f"field {i:02}": i for i in range(30)}
+    collection.add([{"id": 2, "text": "star", "metadata": metadata}])
+    warning = collection.search("star", where={"y\0ear" * 30: 1}).warning
+    assert warning.startswith("no document has a field 'y\\x00eary\\x00ear")
+    assert warning.endswith("'field 19', …")
+    assert len(warning) < 500
+
+
 def test_filters_are_nested_only_so_deep() -> None:
     where: dict[str, Any] = {"a": 1}
     for _ in range(32):
@@ -328,6 +403,8 @@ def test_lists_that_milvus_cannot_hold_are_refused(milvus_lite_url: str, hasher:
     with Collection.create(f"{milvus_lite_url}#filters_long", hasher) as collection:
         name = "long" * 20
         collection.add([{"id": 1, "text": "star", "metadata": {name: list(range(200))}}])
-        with pytest.raises(ValueError, match="65535 bytes, got .* for the metadata of document '2'"):
+        with pytest.raises(
+            ValueError, match=r"65535 bytes, got \d+ for the metadata of document '2'"
+        ):
             collection.add([{"id": 2, "text": "star", "metadata": {name: list(range(400))}}])
         assert collection.search("star", where={name: 199}).ids == [1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,8 +59,19 @@ def add_where(parser: argparse.ArgumentParser) -> None:
         "--where",
         type=_json_object,
         metavar="JSON",
-        help='filter a collection by metadata, e.g. \'{"year": {">=": 2020}, "lang": ["de", "en"]}\'',
+        help='filter a collection by metadata, e.g. \'{"year": {">=": 2020}, "lang": ["de", "en"]}\'; '
+        "there are = != < <= > >= in, not in, contains, exists, and $and, $or, $not",
     )
+
+
+@contextmanager
+def without_filter_warnings() -> Iterator[None]:
+    """Python's warnings about filters kept quiet: the command says it in its own words."""
+    from boltzhash.collection import FilterWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FilterWarning)
+        yield
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

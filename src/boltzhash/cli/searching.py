@@ -16,6 +16,7 @@ from boltzhash.cli.arguments import (
     read_queries,
     read_vectors,
     with_progress,
+    without_filter_warnings,
 )
 from boltzhash.cli.opening import is_collection, opened
 from boltzhash.cli.reporting import OK, say
@@ -80,6 +81,8 @@ def search(options: argparse.Namespace) -> int:
     else:
         answers = _search_codes(options)
     for number, answer in enumerate(answers):
+        if answer.warning is not None:
+            say(f"nothing found: {answer.warning}")
         if options.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
         else:
@@ -105,7 +108,7 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
     if options.corpus is not None:
         raise ValueError("--corpus is for a folder of codes: a collection has its texts")
     queries = _queries(options)
-    with opened(options.collection, options.hasher) as collection:
+    with opened(options.collection, options.hasher) as collection, without_filter_warnings():
         for query in queries:
             yield collection.search(
                 query,

@@ -1,6 +1,7 @@
 """Durable collections: documents, their codes and ids; added, overwritten, deleted and searched."""
 
 from boltzhash.collection.collection import Collection
+from boltzhash.collection.unmatched import FilterWarning
 from boltzhash.search.hits import Answer, Hit
 
-__all__ = ["Answer", "Collection", "Hit"]
+__all__ = ["Answer", "Collection", "FilterWarning", "Hit"]

@@ -236,6 +236,8 @@ def seen_fields(metadata: Mapping[str, Any], levels: int = MOST_LEVELS) -> dict[
     >>> seen_fields({"authors": [{"name": "Ann"}, {"name": "Bob"}]})
     {'authors': [], 'authors.name': ['Ann', 'Bob']}
     """
+    if all(value is None or is_scalar(value) for value in metadata.values()):  # most often
+        return {name: value for name, value in metadata.items() if value is not None}
     seen: dict[str, Seen] = {}
     # The longest names first: where a name has a dot itself, "a.b" goes before b inside a.
     for name, value in sorted(metadata.items(), key=lambda item: -len(item[0])):

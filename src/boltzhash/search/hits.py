@@ -82,6 +82,8 @@ class Answer:
             nothing. None if the query was a code or was made from features.
         by : {"both", "words", "codes"}
             What it was found by.
+        warning : str or None
+            Why nothing was found, if it is for a filter that no document could have matched.
 
         Examples
         --------
@@ -98,6 +100,7 @@ class Answer:
     code: Codes | None = None
     known_words: int | None = None
     by: str = "codes"
+    warning: str | None = None
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -177,4 +177,5 @@ def _as_json(collection: Collection, answer: Answer, text: str) -> dict[str, Any
         "generation": collection.standing().generation,
         "query": query,
         "hits": hits_as_json(collection, answer, text),
+        **({} if answer.warning is None else {"warning": answer.warning}),
     }
