@@ -21,8 +21,21 @@ EXTENSIONS = [
         optional=True,
     ),
     Extension(
+        "boltzhash.text._blanks",
+        ["src/boltzhash/text/_blanks.c"],
+        depends=["src/boltzhash/text/_vocabulary.h"],
+        extra_compile_args=OPTIMISED,
+        optional=True,
+    ),
+    Extension(
         "boltzhash.hashers.shared._layers",
         ["src/boltzhash/hashers/shared/_layers.c"],
+        extra_compile_args=OPTIMISED + FLOATS,
+        optional=True,
+    ),
+    Extension(
+        "boltzhash.search._postings",
+        ["src/boltzhash/search/_postings.c"],
         extra_compile_args=OPTIMISED + FLOATS,
         optional=True,
     ),

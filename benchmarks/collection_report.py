@@ -1,10 +1,10 @@
-"""From the result files to the tables of docs/collections.md and docs/scale.md.
+"""From the result files to the tables of docs/collections.md, docs/scale.md and docs/retrieval.md.
 
     python benchmarks/collection_report.py            # rewrites the blocks between the marks
     python benchmarks/collection_report.py --check    # 1 where a block is not what it should be
 
-What was measured is read from results/collection.json, engines.json, encoding.json and search.json;
-what is extrapolated is computed here, linearly, and marked.
+What was measured is read from results/collection.json, engines.json, encoding.json, search.json and
+words.json; what is extrapolated is computed here, linearly, and marked.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def main() -> None:
 
 
 def pages() -> dict[str, dict[str, str]]:
-    collection, engines, encoding, search = (
+    collection, engines, encoding, search, words = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("collection", "engines", "encoding", "search")
+        for name in ("collection", "engines", "encoding", "search", "words")
     )
     return {
         "collections.md": {"costs": costs(collection)},
@@ -59,6 +59,7 @@ def pages() -> dict[str, dict[str, str]]:
             "steps": steps(figures(collection, engines, encoding, search)),
             "engines": engine_table(engines),
         },
+        "retrieval.md": {"speed": word_costs(words)},
     }
 
 
@@ -85,12 +86,12 @@ def costs(one: Results) -> str:
         "all of them (hashing included)",
         "opening, first search": f"{one['open, s']:.2f} s, {one['first search, s']:.2f} s (where "
         f"codes.map was lost: {one['first search without codes.map, s']:.1f} s, once)",
-        "search, p50 / p99": both(one["search, ms"]),
+        "search by codes, p50 / p99": both(one["search by codes, ms"]),
         "with a filter asked before / a new one for 1 in 250 / for half": "; ".join(
-            both(one[f"search, {which}, ms"])
+            both(one[f"search by codes, {which}, ms"])
             for which in ("same filter", "new filter (1/250)", "new filter (half)")
         ),
-        "with rerank of 500": both(one["search, rerank, ms"]),
+        "the nearest 500 in the order of words": both(one["search by codes, order words, ms"]),
         "within 8 bits": both(one["within 8 bits, ms"]),
         "one document added, on disk": both(one["add one document, ms"]),
         "all near-duplicates within 2 bits": f"{one['duplicates within 2 bits, s']:.0f} s",
@@ -132,7 +133,7 @@ class Figures(NamedTuple):
 
 def figures(collection: Results, engines: Results, encoding: Results, search: Results) -> Figures:
     each = collection["bytes a document"]
-    by_text, by_code = collection["search, ms"], collection["search by code, ms"]["p50"]
+    by_text, by_code = collection["search by codes, ms"], collection["search by code, ms"]["p50"]
     (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
     return Figures(
         encoding["documents_per_second"]["texts → codes, 2 threads"],
@@ -293,6 +294,52 @@ def engine_table(engines: Results) -> str:
     lines = [f"| | {' | '.join(columns)} |", "|" + " --- |" * (1 + len(columns))]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     return "\n".join([*lines, "", after])
+
+
+# docs/retrieval.md
+
+
+def word_costs(found: Results) -> str:
+    about, each = found["about"], found["with words"]["bytes a document"]
+    plain, both_kinds = found["without words"], found["with words"]
+    ratio, cpu_ratio = (plain[unit] / both_kinds[unit] for unit in ("s", "CPU s"))
+    searches = {f'`by="{by}"`': found["search"][by] for by in ("both", "words", "codes")}
+    searches |= {name: found[name]["search"] for name in ("tantivy", "fts5")}
+    n = about["documents"]
+    loads = [part["load before"] for name, part in found.items() if name != "about"]
+    lines = [
+        f"{n:,} documents; {about['machine']}; load of the machine {min(loads)} to {max(loads)}.",
+        "",
+        "| a search, ten hits | p50, ms | p99, ms | p50, ms of CPU | p99, ms of CPU |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {name} | " + " | ".join(f"{times[c]:.1f}" for c in times) + " |"
+        for name, times in searches.items()
+    ]
+    lines += ["", "| | s | s of CPU | peak MB |", "| --- | ---: | ---: | ---: |"]
+    for name, part in {
+        "adding, codes only": plain,
+        "adding, until the last word can be found": both_kinds,
+        "first search of a process, opening included": found["first"],
+        "the same, if all words have to be indexed again": found["rebuilt"],
+    }.items():
+        times = part.get("open and search", part)
+        lines.append(f"| {name} | {times['s']:.2f} | {times['CPU s']:.2f} | {part['peak MB']:,} |")
+    for name, times in {
+        **found["added"],
+        **{f"building {name}": found[name]["build"] for name in ("tantivy", "fts5")},
+    }.items():
+        if "s" in times:
+            lines.append(f"| {name} | {times['s']:.2f} | {times['CPU s']:.2f} | |")
+    lines += [
+        "",
+        f"Adding with words is {ratio:.2f} × as fast as without by the clock, {cpu_ratio:.2f} × by CPU "
+        f"seconds. The index of words takes {each['words_files']:.0f} bytes a document, beside "
+        f"{each['database']:.0f} of the database; tantivy's {found['tantivy']['bytes'] / n:.0f}, FTS5's "
+        f"{found['fts5']['bytes'] / n:.0f}.",
+    ]
+    return "\n".join(lines)
 
 
 # Figures as one reads them

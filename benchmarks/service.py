@@ -1,9 +1,9 @@
 """A service under load, and whether it told the truth.
 
-Starts ``boltzhash serve`` with several workers over a copy of a collection, asks it over 64 connections
-for a minute while four of them add and delete documents, and kills a worker half-way. Afterwards every
-answer is compared with exact search in the generation that it names, and every acknowledged write is
-looked for. Prints a table and writes JSON.
+Starts ``boltzhash serve`` with several workers over a copy of a collection, searches it by codes over 64
+connections for a minute while four of them add and delete documents, and kills a worker half-way.
+Afterwards every answer is compared with exact search in the generation that it names, and every
+acknowledged write is looked for. Prints a table and writes JSON.
 
     python benchmarks/service.py COLLECTION [--seconds 60] [--connections 64] [--workers 2]
 """
@@ -110,7 +110,9 @@ async def search_on(client: Client, queries: list[str], end: float, seen: Seen, 
         query = chosen.randrange(len(queries))
         start = time.perf_counter()
         try:
-            status, answer = await client.post("/v1/search", {"text": queries[query], "k": K})
+            status, answer = await client.post(
+                "/v1/search", {"text": queries[query], "k": K, "by": "codes"}
+            )
         except (OSError, EOFError):
             seen.broken.append(time.monotonic())
             client.close()
@@ -351,7 +353,9 @@ def bare_rates(folder: Path, queries: list[str]) -> dict[str, float]:
 
         return {
             "kernel_queries_per_second": rate(lambda i: index.search_rows(asked[i : i + 1], K)),
-            "collection_queries_per_second": rate(lambda i: collection.search(queries[i], K)),
+            "collection_queries_per_second": rate(
+                lambda i: collection.search(queries[i], K, by="codes")
+            ),
         }
 
 

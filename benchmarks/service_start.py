@@ -28,7 +28,7 @@ from boltzhash.collection import Collection
 from synthetic import texts
 
 RESULTS = Path(__file__).parent / "results"
-SEARCH = json.dumps({"text": "w1q w2fq w30q", "rerank": True}).encode()
+SEARCH = json.dumps({"text": "w1q w2fq w30q"}).encode()
 BAR = 2.0  # seconds by the clock
 
 

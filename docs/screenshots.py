@@ -42,7 +42,7 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=FLAGS.split()
             )
-            take(browser, address, "search", "?q=read+a+csv+file", DESKTOP, explain=True)
+            take(browser, address, "search", "?q=read+a+csv+file", DESKTOP, explained=2)
             take(browser, address, "map", "?view=map", DESKTOP)
             take(browser, address, "bits", "?view=bits&bit=12", DESKTOP, dark=True)
             take(browser, address, "duplicates", "?view=duplicates", DESKTOP)
@@ -70,7 +70,7 @@ def take(
     size: tuple[int, int],
     *,
     dark: bool = False,
-    explain: bool = False,
+    explained: int | None = None,
 ) -> None:
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
@@ -81,8 +81,8 @@ def take(
     page = context.new_page()
     page.goto(f"{address}/{query}")
     page.wait_for_load_state("networkidle")
-    if explain:
-        page.get_by_role("button", name="Why?").first.click()
+    if explained is not None:  # the rank of a hit
+        page.get_by_role("button", name="Why?").nth(explained - 1).click()
         page.wait_for_selector(".reasons h4")
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(600)  # for the map to be drawn in full

@@ -36,6 +36,6 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
     library.add(documents)
     for where in filters:
         print(f"where={where}")
-        for hit in library.search("read values from a file", k=3, where=where, rerank=True):
+        for hit in library.search("read values from a file", k=3, where=where):
             assert hit.document is not None  # a collection has its documents
-            print(f"{hit.distance:>4}  {hit.id}  {hit.document.metadata}")
+            print(f"{hit.score:>6.2f}  {hit.id}  {hit.document.metadata}")

@@ -33,4 +33,4 @@ with Collection.create(folder / "library", hasher) as library:
     n_documents = library.add(read_corpus(corpus, metadata=True))
     print(f"{n_documents} documents of {corpus} are now in {library.location}\n")
     for question in ("eigenvalues of a matrix", "open a compressed file"):
-        print(library.search(question, k=3, rerank=True))
+        print(library.search(question, k=3))

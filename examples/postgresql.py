@@ -35,4 +35,4 @@ with library:
     library.upsert(documents)  # so that it can be run twice
     stats = library.stats()
     print(f"{stats['documents']} documents, {stats['bits']} bits by {stats['method']}")
-    print(library.search("wait for a thread to finish", k=3, rerank=True))
+    print(library.search("wait for a thread to finish", k=3))

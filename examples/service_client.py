@@ -43,8 +43,8 @@ with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=Tru
         address = announced.group() if announced else sys.exit("the service did not start")
         mine = {"id": "mine", "text": "Sort a list of numbers, the smallest first."}
         print("added:", ask("/v1/documents", {"documents": [mine]}))
-        for hit in ask("/v1/search", {"text": "sort a list", "k": 5, "rerank": True})["hits"]:
-            print(f"{hit['distance']:>4}  {hit['id']}")
+        for hit in ask("/v1/search", {"text": "sort a list", "k": 5})["hits"]:
+            print(f"{hit['score']:>6.2f}  {hit['id']}")
         print("deleted:", ask("/v1/documents/delete", {"ids": ["mine"]}))
     finally:
         service.terminate()

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +50,11 @@ class Made(NamedTuple):
     collection: Path
 
 
+def without_progress(err: str) -> str:
+    """What a run said, without the lines that come every ten seconds if the machine is slow."""
+    return re.sub(r"(?m)^boltzhash: \w+: .*(a second|each|left|so far)\n", "", err)
+
+
 # In this process
 
 
@@ -64,7 +70,7 @@ def run(*arguments: object, stdin: str = "") -> Run:
                 code = int(stopped.code or 0)
     finally:
         sys.stdin = here
-    return Run(code, out.getvalue(), err.getvalue())
+    return Run(code, out.getvalue(), without_progress(err.getvalue()))
 
 
 def succeed(*arguments: object, stdin: str = "") -> str:
@@ -136,7 +142,7 @@ def run_apart(*arguments: object, input: str | None = None, **options: Any) -> R
         options["stdin"] = subprocess.PIPE
     with start(*arguments, **options) as process:
         out, err = process.communicate(input, timeout=DEADLINE)
-    return Run(process.returncode, out or "", err or "")
+    return Run(process.returncode, out or "", without_progress(err or ""))
 
 
 def run_on_terminal(*arguments: object) -> tuple[Run, str]:
@@ -159,7 +165,7 @@ def stop(process: subprocess.Popen[str], how: signal.Signals = signal.SIGINT) ->
     process.send_signal(how)
     code = process.wait(timeout=DEADLINE)
     out, err = process.communicate()
-    return Run(code, out, err)
+    return Run(code, out, without_progress(err))
 
 
 def wait_for(

@@ -27,12 +27,18 @@ ABSENT = ["torch", "sklearn", "faiss"]
 
 
 def fit(folder: Path) -> None:
-    """A model that needs torch to be fitted, its codes of the texts, and the texts as a corpus."""
+    """A model that needs torch to be fitted, its codes of the texts, the texts as a corpus, and many."""
     hasher = boltzhash.CorrSH(n_bits=32, epochs=50).fit(list(TEXTS.values()))
     hasher.save(folder / "model")
     np.save(folder / "expected.npy", hasher.transform(list(TEXTS.values())))
     lines = [json.dumps({"id": name, "text": text}) for name, text in TEXTS.items()]
     (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    more = [
+        json.dumps({"id": f"{name}-{number}", "text": f"{text} {number}"})
+        for number in range(50)
+        for name, text in TEXTS.items()
+    ]
+    (folder / "many.jsonl").write_text("\n".join(more) + "\n")
 
 
 def use(folder: Path) -> None:

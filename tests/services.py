@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from boltzhash import LSH, CorrSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
+from boltzhash.server.run import listen
 from boltzhash.server.settings import Settings
 from command_line import wait_for
 from small_corpus import TOPICS
@@ -116,7 +116,7 @@ class InThread(NamedTuple):
 @contextmanager
 def serving_in_a_thread(settings: Settings) -> Iterator[InThread]:
     """The service over a collection, on a real socket, in this process."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = listen("127.0.0.1", 0)
     app = create_app(settings)
     config = uvicorn.Config(app, http=PunctualProtocol, ws="none", log_level="warning")
     server = uvicorn.Server(config)

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "boltzhash"
 # A room imports rooms of earlier lines and itself. datasets and metrics stand beside the way from a text
 # to an answer: nothing in the package imports them, and they need little of it.
 ROOMS = [
-    ["arguments", "codes", "errors", "threads", "version"],
+    ["arguments", "codes", "errors", "progress", "threads", "version"],
     ["corpus"],
     ["text"],
     ["storage"],
@@ -35,6 +35,7 @@ COMPILED = {"text._tokens", "hashers.shared._layers", "search._kernel"}  # they 
 LATE_IMPORTS = [
     ("hashers", "training", "imports torch, which only fitting needs"),
     ("boltzhash", "hashers", "public names are imported when they are first used"),
+    ("__main__", "cli", "Ctrl-C is dealt with before anything else is imported"),
     ("cli", "", "a command imports what it needs when it runs, so that --help is fast"),
 ]
 

@@ -24,7 +24,11 @@ class CollectionBusyError(TimeoutError):
 
 
 class DuplicateIdError(ValueError):
-    """A document was added under an id that the collection already has."""
+    """A document has an id that another one already has."""
+
+
+class ChangedDocumentsError(ValueError):
+    """An interrupted addition cannot go on: what comes now is not what came before."""
 
 
 class NotFittedError(ValueError, AttributeError):

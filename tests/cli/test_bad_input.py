@@ -8,6 +8,7 @@ import pytest
 
 from boltzhash.storage.folders import FORMAT_VERSION
 from command_line import Fitted, names, refused
+from corpus_files import NO_TEXT
 
 GOOD_LINE = '{"text": "planet orbit"}\n'
 BAD_CORPORA = {
@@ -17,7 +18,7 @@ BAD_CORPORA = {
     ),
     "a missing field": (
         GOOD_LINE + '{"body": "x"}\n',
-        "{corpus}, line 2: expected a field 'text', got the fields: 'body'",
+        "{corpus}, line 2: expected a field 'text', got the fields: 'body'" + NO_TEXT,
     ),
     "a text that is none": (
         '{"text": 7}\n',

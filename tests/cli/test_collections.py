@@ -7,7 +7,11 @@ import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from boltzhash.collection import Collection
+from boltzhash.storage.codes import read_codes
 from command_line import Made, refused, run, search_hits, succeed
 from small_corpus import make_records, write_jsonl
 
@@ -78,20 +82,6 @@ def test_delete(made: Made) -> None:
         assert [id_ for id_ in (1, "2", 3, "4", 5, "6") if id_ in collection] == [3]
 
 
-def test_duplicates(made: Made) -> None:
-    with Collection.open(made.collection) as collection:
-        groups = collection.duplicates(3)
-    assert groups
-    lines = succeed("duplicates", made.collection, "--radius", 3, "--json").splitlines()
-    assert [json.loads(line) for line in lines] == groups
-    result = run("duplicates", made.collection, "--radius", 3)
-    assert result.out == "".join("\t".join(map(str, group)) + "\n" for group in groups)
-    n_extra = sum(len(group) - 1 for group in groups)
-    assert f"{len(groups)} groups" in result.err
-    assert f"{n_extra} fewer documents" in result.err
-    assert "radius must be" in refused("duplicates", made.collection, "--radius", -1)
-
-
 def test_stats(made: Made) -> None:
     report = json.loads(succeed("stats", made.collection, "--json"))
     assert (report["documents"], report["bits"], report["method"]) == (60, 32, "ITQ")
@@ -127,6 +117,67 @@ def test_backup_and_export_come_back(made: Made, tmp_path: Path) -> None:
 
 
 def test_what_is_no_collection(made: Made, tmp_path: Path) -> None:
-    for command in (["stats"], ["delete", "1"], ["duplicates", "--radius", "1"]):
+    for command in (["stats"], ["delete", "1"], ["duplicates"]):
         message = refused(command[0], tmp_path, *command[1:])
         assert f"{tmp_path} is not a collection" in message
+
+
+def test_export_to_standard_output(made: Made) -> None:
+    lines = succeed("export", made.collection, "-o", "-").splitlines()
+    with Collection.open(made.collection) as collection:
+        assert [json.loads(line)["id"] for line in lines] == [d.id for d in collection]
+    assert "leave out --codes" in refused("export", made.collection, "-o", "-", "--codes")
+
+
+def test_exported_codes_are_those_of_encode(made: Made, tmp_path: Path) -> None:
+    succeed("export", made.collection, "--codes", "-o", tmp_path / "codes")
+    with Collection.open(made.collection) as collection:
+        rows, ids = collection.rows(), [document.id for document in collection]
+        stored = read_codes(tmp_path / "codes", model=collection.hasher.fingerprint())
+    np.testing.assert_array_equal(stored.codes, rows.codes)
+    assert stored.ids == ids
+
+
+def test_exported_codes_as_parquet(made: Made, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with Collection.open(made.collection) as collection:
+        collection.delete([document.id for document in collection if isinstance(document.id, int)])
+        rows, ids = collection.rows(), [document.id for document in collection]
+    assert ids
+    succeed("export", made.collection, "--codes", "-o", tmp_path / "codes.parquet")
+    table = parquet.read_table(tmp_path / "codes.parquet")
+    assert table["id"].to_pylist() == ids
+    assert table["code"].to_pylist() == [code.tobytes() for code in rows.codes]
+
+
+def test_parquet_cannot_hold_ids_of_two_types(made: Made, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    message = refused("export", made.collection, "--codes", "-o", tmp_path / "codes.parquet")
+    assert "some ids are strings and some are integers" in message
+    assert not (tmp_path / "codes.parquet").exists()
+
+
+def test_a_check_says_that_all_is_well(made: Made) -> None:
+    assert "checked: everything is as it was written" in succeed(
+        "stats", made.collection, "--check"
+    )
+    assert "checked" not in succeed("stats", made.collection)
+
+
+def test_control_characters_do_not_reach_a_terminal(made: Made) -> None:
+    with Collection.open(made.collection) as collection:
+        collection.add([{"id": "bell\x07 \x1b[2Jid", "text": "moon \x1b[31mred"}])
+    for arguments in (("search", made.collection, "bell"), ("delete", made.collection, "\x1b[2J")):
+        assert "\x1b" not in succeed(*arguments)
+    assert "\x1b" not in refused(
+        "search", made.collection, "moon", "--where", '{"a": {"\\u001b": 1}}'
+    )
+
+
+def test_the_repr_of_a_collection_says_what_it_holds(made: Made) -> None:
+    with Collection.open(made.collection) as collection:
+        n, bits = len(collection), collection.hasher.n_bits
+        assert repr(collection) == f"<Collection {made.collection}: {n} documents, {bits} bits>"
+        answer = collection.search("moon", 3)
+        assert repr(answer) == f"<Answer to 'moon' by both: 3 hits, first {answer.ids[0]!r}>"
+    assert repr(collection) == f"<Collection {made.collection}, closed>"

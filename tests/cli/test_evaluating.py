@@ -122,10 +122,11 @@ def test_a_corpus_of_beir(made: Made, judged: Judged, tmp_path: Path) -> None:
     ]
     corpus = tmp_path / "beir.jsonl"
     numbered = tmp_path / "numbered"  # by row, which could be taken for the ids
-    succeed("index", made.model, write_jsonl(corpus, documents[::-1]), "-o", numbered)
+    rows = [{"id": row, **document} for row, document in enumerate(documents[::-1])]
+    succeed("index", made.model, write_jsonl(corpus, rows), "-o", numbered)
     message = refused(*arguments(made._replace(collection=numbered), judged))
     assert message.endswith("index the corpus with --id-field _id")
     library = tmp_path / "library"
-    succeed("index", made.model, corpus, "--id-field", "_id", "-o", library)
+    succeed("index", made.model, write_jsonl(corpus, documents), "-o", library)
     shown = json.loads(succeed(*arguments(made._replace(collection=library), judged), "--json"))
     assert shown["ways"]["codes"]["recall@100"]["mean"] == 1

@@ -59,7 +59,7 @@ def test_fit_reports_features_and_words(files: Files, tmp_path: Path) -> None:
     given = ("fit", files.corpus, "--features", files.vectors, "-o", tmp_path / "model", *ON_CPU)
     report = json.loads(succeed(*given, "--json"))
     assert (report["features"], report["words"]) == (6, 36)
-    assert "16 bits, 6 features, 36 words" in succeed(*given)
+    assert "16 bits, 6 features, 36 words" in succeed(*given, "--force")
 
 
 def test_search_finds_by_the_vectors_of_queries(files: Files, tmp_path: Path) -> None:

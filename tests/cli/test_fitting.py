@@ -1,6 +1,7 @@
 """Fitting, the methods it can use, and what the bits of a model mean."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,29 @@ def test_an_output_that_cannot_be_written_is_refused_before_training(
     assert not trained
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_an_output_folder_is_tried_before_training(
+    fitted: Fitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In /proc nobody may make a folder, not even root; what is allowed does not tell."""
+    trained = []
+    monkeypatch.setattr(loop, "train", lambda *_, **__: trained.append(1))
+    message = refused("fit", fitted.corpus, "-o", "/proc/self/model", *FIT, code=5)
+    assert message.startswith("[Errno ")
+    assert message.endswith("'/proc/self/model'".replace("self", str(os.getpid())))
+    assert not trained
+
+
+def test_a_finished_model_is_replaced_only_if_asked_for(fitted: Fitted, model: Path) -> None:
+    arguments = ("fit", fitted.corpus, "-o", model, *FIT, "--seed", 1)
+    assert refused(*arguments, code=5) == (
+        f"{model} is a finished model: name another folder, or replace it with --force"
+    )
+    assert contents(model) == contents(fitted.model)
+    succeed(*arguments, "--force")
+    assert contents(model) != contents(fitted.model)
+
+
 # Methods and explanations
 
 
@@ -208,6 +232,11 @@ def test_methods_are_listed_with_their_papers() -> None:
         kind = HASHERS[row["method"]]
         assert row["fit_needs"] == ("torch" if kind.needs_torch else None)
         assert row["summary"] in succeed("methods")
+
+
+def test_explain_takes_a_collection(fitted: Fitted, tmp_path: Path) -> None:
+    succeed("index", fitted.model, fitted.corpus, "-o", tmp_path / "library")
+    assert succeed("explain", tmp_path / "library") == succeed("explain", fitted.model)
 
 
 def test_explain_as_json(fitted: Fitted) -> None:

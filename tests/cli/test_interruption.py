@@ -7,6 +7,7 @@ import json
 import signal
 import sqlite3
 import subprocess
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from command_line import (
     names,
     refused,
     run,
+    run_apart,
     start,
     stop,
     succeed,
@@ -78,8 +80,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
         assert stop(process) == Run(
             130,
             "",
-            f"boltzhash: {checkpoint} keeps what is done; the same command resumes from there\n"
-            "boltzhash: interrupted\n",
+            f"boltzhash: interrupted: {checkpoint} keeps what is done; the same command resumes from "
+            "there\n",
         )
     assert names(tmp_path) == ["model.checkpoint"]
     assert epochs_kept(checkpoint) == done
@@ -159,7 +161,7 @@ def test_an_interrupted_encode_leaves_nothing(fitted: Fitted, tmp_path: Path) ->
     arguments = ("encode", fitted.model, "-", "-o", tmp_path / "codes")
     with start(*arguments, stdin=subprocess.PIPE) as process:
         wait_for(lambda: names(tmp_path), process)  # the folder under construction
-        assert stop(process) == Run(130, "", "boltzhash: interrupted\n")
+        assert stop(process) == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
     assert names(tmp_path) == []
 
 
@@ -215,3 +217,165 @@ def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Pat
     result = run("add", made.collection, more, "--json")
     assert f"`add {broken}` was interrupted and can no longer resume" in result.err
     assert json.loads(result.out)["documents"] == 60 + 1500 + 1024 + 10
+
+
+# An input that has changed
+
+
+@pytest.fixture
+def interrupted(made: Made, tmp_path: Path) -> tuple[Path, Path]:
+    """A corpus with a bad line near its end, and a collection of what comes before that."""
+    corpus, library = tmp_path / "large.jsonl", tmp_path / "library"
+    corpus.write_text(as_jsonl(make_records(1100)) + "no json\n")
+    assert "line 1101" in refused("index", made.model, corpus, "-o", library)
+    assert n_documents(library) == 1024
+    return corpus, library
+
+
+def test_a_cleaned_corpus_is_not_taken_for_the_one_that_was_interrupted(
+    made: Made, interrupted: tuple[Path, Path]
+) -> None:
+    """The ids are the same; texts that stay would be the old ones."""
+    corpus, library = interrupted
+    cleaned = [{**record, "text": f"cleaned {record['text']}"} for record in make_records(1100)]
+    write_jsonl(corpus, cleaned)
+    command = ("index", made.model, corpus, "-o", library)
+    result = run(*command)
+    assert result.code == 2
+    assert (
+        "ids, texts or metadata up to number 1023 are no longer those that were added" in result.err
+    )
+    assert result.err.endswith(
+        "To start over, run the same command with --start-over: it deletes the 1024 documents that "
+        f"are in {library}, and begins again\n"
+    )
+    assert n_documents(library) == 1024
+    assert json.loads(run(*command, "--start-over", "--json").out)["written"] == 1100
+    with Collection.open(library) as opened:
+        assert [document.text for document in opened] == [record["text"] for record in cleaned]
+        opened.check()
+    message = refused(*command, "--start-over", code=5)
+    assert message.startswith(f"{library} is already a collection")  # a finished one stays
+
+
+def test_another_corpus_can_start_over(made: Made, interrupted: tuple[Path, Path]) -> None:
+    _, library = interrupted
+    command = ("index", made.model, made.corpus, "-o", library)
+    assert refused(*command).endswith("or start over with --start-over")
+    succeed(*command, "--start-over")
+    assert n_documents(library) == 60
+
+
+def test_an_add_whose_corpus_has_changed_says_how_to_overwrite(made: Made, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(as_jsonl(make_records(1100, start=100)) + "no json\n")
+    refused("add", made.collection, corpus)
+    cleaned = [{**r, "text": f"cleaned {r['text']}"} for r in make_records(1100, start=100)]
+    write_jsonl(corpus, cleaned)
+    result = run("add", made.collection, corpus)
+    assert result.code == 2
+    assert "To start over, run the same command with --upsert" in result.err
+    succeed("add", made.collection, corpus, "--upsert")
+    with Collection.open(made.collection) as opened:
+        assert opened.unfinished() is None
+        assert [document.text for document in opened][60:] == [r["text"] for r in cleaned]
+
+
+# At any moment
+
+
+INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+
+
+@pytest.mark.parametrize("module", ["argparse", "boltzhash.cli.parser"])
+def test_ctrl_c_while_the_command_is_imported(tmp_path: Path, module: str) -> None:
+    """A module in its place, or a hook, sends the signal in the middle of that."""
+    program = f"""
+import sys
+class Hook:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            {INTERRUPT}
+sys.modules.pop({module!r}, None)
+sys.meta_path.insert(0, Hook())
+from boltzhash.__main__ import run
+sys.exit(run())
+"""
+    result = run_apart("methods", program=program)
+    assert result == Run(130, "", "boltzhash: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["torch", "torch.nn", "boltzhash.training.loop"])
+def test_ctrl_c_while_torch_is_imported(fitted: Fitted, tmp_path: Path, module: str) -> None:
+    program = f"""
+import sys
+class Hook:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            {INTERRUPT}
+sys.meta_path.insert(0, Hook())
+from boltzhash.__main__ import run
+sys.exit(run())
+"""
+    result = run_apart("fit", fitted.corpus, "-o", tmp_path / "model", program=program)
+    assert result == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
+    assert names(tmp_path) == []
+
+
+def test_ctrl_c_when_all_is_done(fitted: Fitted) -> None:
+    """While Python ends, it would otherwise show where it was."""
+    program = f"""
+import atexit, sys
+from boltzhash.__main__ import run
+def interrupt():
+    {INTERRUPT}
+atexit.register(interrupt)
+sys.exit(run())
+"""
+    result = run_apart("explain", fitted.model, program=program)
+    assert (result.code, result.err) == (130, "boltzhash: interrupted\n")
+    assert result.out.startswith("bit 0")
+
+
+def test_the_installed_command_is_the_one_that_hears_ctrl_c() -> None:
+    (entry,) = entry_points(group="console_scripts", name="boltzhash")
+    assert entry.value == "boltzhash.__main__:run"
+
+
+def test_an_interrupted_fit_without_a_checkpoint_says_so(fitted: Fitted, tmp_path: Path) -> None:
+    arguments = ("fit", "-", "-o", tmp_path / "model", *FIT)
+    program = """
+import os, signal, sys
+from boltzhash.__main__ import run
+from boltzhash.training import loop
+
+def interrupted(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+loop._epoch = interrupted
+sys.exit(run())
+"""
+    result = run_apart(*arguments, program=program, input=fitted.corpus.read_text())
+    assert result == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
+    assert names(tmp_path) == []
+
+
+def test_an_interrupted_index_says_what_it_keeps(made: Made, tmp_path: Path) -> None:
+    rows, library = make_records(15_000), tmp_path / "library"
+    with start("index", made.model, "-", "-o", library, stdin=subprocess.PIPE) as process:
+        wait_for(lambda: (library / "collection.sqlite").exists(), process)
+        stopped = stop(process)
+    assert stopped == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
+    with start("index", made.model, "-", "-o", library, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(as_jsonl(rows))
+        process.stdin.flush()
+        wait_for(lambda: n_documents(library) > 0, process)
+        stopped = stop(process)
+    kept = n_documents(library)
+    assert stopped == Run(
+        130,
+        "",
+        f"boltzhash: interrupted: {library} keeps the first {kept} documents; the same command "
+        "resumes after them\n",
+    )

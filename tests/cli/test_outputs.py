@@ -99,7 +99,7 @@ def fill_the_disk(limit: int, *arguments: object) -> None:
 
 
 def test_a_full_disk_leaves_the_old_model(fitted: Fitted, model: Path) -> None:
-    fill_the_disk(10_000, "fit", fitted.corpus, "-o", model, *FIT, "--seed", 2)
+    fill_the_disk(10_000, "fit", fitted.corpus, "-o", model, *FIT, "--seed", 2, "--force")
     assert contents(model) == contents(fitted.model)
     assert names(model.parent) == ["model"]
 

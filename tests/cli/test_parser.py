@@ -21,7 +21,9 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     return dict(choices)
 
 
-@pytest.mark.parametrize("command", ["fit", "encode", "search", "explain", "evaluate", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "encode", "index", "search", "explain", "evaluate", "demo"]
+)
 def test_every_option_of_a_command_has_a_help_text(command: str) -> None:
     parser = commands()[command]
     helps = {action.dest: action.help for action in parser._actions}
@@ -75,6 +77,8 @@ def test_version() -> None:
         ["fit", "corpus.jsonl", "-o", "model", "--unheard"],
         ["encode", "model"],
         ["search", "model"],
+        ["index"],
+        ["index", "corpus.jsonl"],
     ],
     ids=" ".join,
 )

@@ -12,6 +12,7 @@ import pytest
 
 import boltzhash
 from boltzhash.collection import Collection
+from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.search import order
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
 from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
@@ -124,7 +125,7 @@ def test_a_query_without_a_known_word_says_so(fitted: Fitted) -> None:
     assert (answer["known_words"], len(answer["hits"])) == (0, 10)
 
 
-# Rerank
+# The order of the nearest
 
 
 def plain_tfidf(texts: list[str]) -> tuple[Any, Callable[[str], Any]]:
@@ -290,3 +291,57 @@ def test_where_is_not_for_codes(made: Made, tmp_path: Path) -> None:
     succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
     message = refused("search", made.model, tmp_path / "codes", "moon", "--where", "{}")
     assert "--where is for a collection" in message
+
+
+# More like a document
+
+
+def test_documents_like_one(made: Made) -> None:
+    with Collection.open(made.collection) as collection:
+        expected = collection.more_like(7, 4, where={"year": {">=": 2005}})
+    where = ("--where", '{"year": {">=": 2005}}')
+    out = succeed("search", made.collection, "--like", 7, "-k", 4, *where, "--json")
+    answer = json.loads(out)
+    assert (answer["like"], answer["by"]) == (7, "both")
+    assert [hit["id"] for hit in answer["hits"]] == expected.ids
+    for folders in ([made.collection], [made.model, made.collection]):
+        first, *lines = succeed("search", *folders, "--like", 7, "-k", 4, *where).splitlines()
+        assert first == "like 7"
+        assert [line.split()[2] for line in lines] == [str(id_) for id_ in expected.ids]
+
+
+def test_which_document_is_meant(made: Made) -> None:
+    """As delete understands it: 7 is the integer, 8, which is none, the string."""
+    for given, meant in ((7, 7), (8, "8"), ('"8"', "8")):
+        assert (
+            json.loads(succeed("search", made.collection, "--like", given, "--json"))["like"]
+            == meant
+        )
+
+
+def test_what_is_like_nothing(made: Made, tmp_path: Path) -> None:
+    message = refused("search", made.collection, "--like", "nobody")
+    assert message == f"there is no document with the id 'nobody' in {made.collection}"
+    assert "got a query as well" in refused("search", made.collection, "moon", "--like", 7)
+    assert "got --order as well" in refused(
+        "search", made.collection, "--like", 7, "--order", "confidence"
+    )
+    succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
+    message = refused("search", made.model, tmp_path / "codes", "--like", 7)
+    assert message == "--like is for a collection: a folder of codes has no documents"
+
+
+# An engine without words
+
+
+def test_where_there_are_no_words_it_is_said_once(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteStore, "keeps_words", False)
+    note = f"boltzhash: {made.collection} keeps no index of words: it is searched by codes alone\n"
+    assert run("search", made.collection, "moon", "tide").err == note
+    assert run("search", made.collection, "--like", 7).err == note
+    for chosen in (("--by", "codes"), ("--order", "confidence")):
+        assert run("search", made.collection, "moon", *chosen).err == ""
+    message = refused("search", made.collection, "moon", "--by", "both")
+    assert message.endswith("keeps no index of words: search it by codes")

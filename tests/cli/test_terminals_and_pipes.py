@@ -61,7 +61,9 @@ def test_a_short_answer_that_nobody_reads(fitted: Fitted) -> None:
 def test_an_answer_that_cannot_be_written(fitted: Fitted) -> None:
     with Path("/dev/full").open("w") as full:
         result = run_apart("explain", fitted.model, stdout=full)
-    assert result == Run(5, "", "boltzhash: error: [Errno 28] No space left on device\n")
+    assert result == Run(
+        5, "", "boltzhash: error: [Errno 28] No space left on device: 'standard output'\n"
+    )
 
 
 CLOSED_STREAMS = """

@@ -4,8 +4,8 @@
 
 A child announces each operation, does it, and acknowledges it, until SIGKILL ends it at a random moment.
 Then everything acknowledged must be there, the operation under way wholly or not at all, and every
-checksum, count and code right. Children are forked, so that each is a process of its own without
-the time of a start.
+checksum, count, code and index of words right. Children are forked, so that each is a process of its
+own without the time of a start.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from boltzhash import LSH
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import snapshot
+from boltzhash.collection.sqlite import words as word_snapshot
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
 MOST_MESSAGES = 12  # a child lives for some of them, however slow the machine is,
 LONGEST_DELAY = 0.04  # and then for up to so many seconds
 MOST_DOCUMENTS = 400
+MOST_FOUND = 10_000
 
 Documents = dict[str, dict[str, Any]]
 
@@ -43,6 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     verbs.BATCH = 16  # so that a rehash takes many transactions
     snapshot._MANY = 20  # so that codes.map is made anew all the time
+    word_snapshot._MANY = 10  # and segments of words are
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps(kill_often(Path(folder) / "collection", options.kills, options.seed)))
 
@@ -164,6 +167,10 @@ def examine(
         codes = collection._store._snapshot.rows().codes
         if documents and (codes != hasher.transform([d["text"] for d in documents])).any():
             sys.exit(f"after kill {number}: codes are not those of the model")
+        for word in WORDS:
+            having = {d["id"] for d in documents if word in d["text"].split()}
+            if set(collection.search(word, MOST_FOUND, by="words").ids) != having:
+                sys.exit(f"after kill {number}: {word!r} is not found where it is")
     for state in possible:
         if documents == list(state[0].values()) and model == state[1]:
             return state

@@ -47,9 +47,10 @@ def test_from_a_corpus_to_answers(
     (answer,) = run("search", location, "moon orbit", "-k", "2", "--where", '{"half": true}')
     assert [(hit["id"], hit["distance"]) for hit in answer["hits"]] == [(1, 0), (7, 0)]
     assert answer["hits"][0]["snippet"] == "moon orbit"
-    (again,) = run("search", model, location, "moon orbit", "-k", "2", "--rerank")
+    (again,) = run("search", model, location, "moon orbit", "-k", "2")
     assert [hit["id"] for hit in again["hits"]] == [1, 7]
-    assert run("duplicates", location, "--radius", "0")[0] == [0, 6, 12]
+    copies = [{"id": 6, "similarity": 1.0}, {"id": 12, "similarity": 1.0}]
+    assert run("duplicates", location)[0] == {"kept": 0, "duplicates": copies}
     assert run("delete", location, "0")[0]["documents"] == 17
     assert run("add", location, corpus, "--upsert")[0]["documents"] == 18
     assert run("stats", location, "--check")[0]["documents"] == 18
@@ -58,6 +59,17 @@ def test_from_a_corpus_to_answers(
     assert run("export", location, "-o", tmp_path / "all.jsonl")[0]["documents"] == 18
     if pytest.importorskip("umap", reason="umap-learn is not installed"):
         assert run("map", location)[0]["documents"] == 18
+
+
+def test_from_a_corpus_without_a_model_to_answers(
+    location: str, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = f"{location}_learned"
+    assert main(["index", str(corpus), "-o", new, "--bits", "32"]) == 0
+    assert "18 documents, codes of 32 bits (ITQ)" in capsys.readouterr().out
+    assert main(["search", new, "moon orbit", "-k", "1"]) == 0
+    assert "moon orbit" in capsys.readouterr().out.splitlines()[1]
+    assert main(["index", str(corpus), "-o", new]) == 5
 
 
 def test_an_index_over_what_is_there_is_refused(

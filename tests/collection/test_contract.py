@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,13 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from scipy.sparse.csgraph import connected_components
 
 from boltzhash import Hasher
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.encoding.model_files import ModelFile
-from boltzhash.errors import DuplicateIdError
+from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
 
 # Of what a random filter asks for, many collections have nothing.
 pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
@@ -66,23 +66,45 @@ class Oracle:
             order = np.concatenate([first[np.argsort(-cosine, kind="stable")], rest])
         return [(allowed[i].id, int(distances[i])) for i in order]
 
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        known = [d for d in self.documents.values() if self.knows(d.text)]
-        if not known:
-            return []
-        codes = self.hasher.transform([d.text for d in known])
-        _, labels = connected_components(hamming(codes, codes) <= radius)
-        groups: dict[int, list[Id]] = {}
-        for document, label in zip(known, labels.tolist(), strict=True):
-            groups.setdefault(label, []).append(document.id)
-        return [group for group in groups.values() if len(group) > 1]
+    def duplicates(self, least: float, keep: str) -> list[tuple[Id, list[tuple[Id, float]]]]:
+        order = list(self.documents.values())
+        if keep == "longest":
+            order.sort(key=lambda document: -len(document.text))
+        elif keep == "newest":
+            order.reverse()
+        groups: dict[Id, list[tuple[Id, float]]] = {}
+        for document in order:
+            near = {id_: jaccard(document.text, self.documents[id_].text) for id_ in groups}
+            best = max(near.values(), default=0)
+            if best >= least:
+                first = next(id_ for id_ in groups if near[id_] == best)
+                groups[first].append((document.id, best))
+            else:
+                groups[document.id] = []
+        in_order = {id_: place for place, id_ in enumerate(self.documents)}
+        for members in groups.values():
+            members.sort(key=lambda member: in_order[member[0]])
+        kept = sorted((id_ for id_ in groups if groups[id_]), key=in_order.__getitem__)
+        return [(id_, groups[id_]) for id_ in kept]
 
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        near = {id_ for id_, distance in self.search(text) if distance <= radius}
-        return self.knows(text) and any(self.knows(self.documents[id_].text) for id_ in near)
+    def is_duplicate(self, text: str, least: float) -> bool:
+        return any(jaccard(text, other.text) >= least for other in self.documents.values())
 
     def knows(self, text: str) -> bool:
         return bool(self.hasher.known_word_counts([text])[0])
+
+
+def jaccard(one: str, other: str) -> float:
+    """Of the word trigrams that either has, the share that both have; here words are plain."""
+
+    def trigrams(text: str) -> set[tuple[str, ...]]:
+        words = re.findall("[a-z]+", text)
+        if len(words) < 3:
+            return {tuple(words)} if words else set()
+        return {tuple(words[i : i + 3]) for i in range(len(words) - 2)}
+
+    these, those = trigrams(one), trigrams(other)
+    return len(these & those) / len(these | those) if these | those else 0.0
 
 
 def holds(where: Any, metadata: dict[str, Any]) -> bool:
@@ -221,10 +243,24 @@ class Histories(RuleBasedStateMachine):
         assert found(matches) == expected
         assert matches.known_words is None
 
-    @rule(radius=st.integers(0, 4), text=TEXTS)
-    def duplicates(self, radius: int, text: str) -> None:
-        assert self.collection.duplicates(radius) == self.oracle.duplicates(radius)
-        assert self.collection.is_duplicate(text, radius) == self.oracle.is_duplicate(text, radius)
+    @rule(
+        least=st.sampled_from([0.3, 0.5, 0.8, 1.0]),
+        keep=st.sampled_from(["first", "longest", "newest"]),
+        text=TEXTS,
+    )
+    def duplicates(self, least: float, keep: str, text: str) -> None:
+        found = self.collection.duplicates(least, keep=keep)
+        assert [(kept, list(map(tuple, members))) for kept, members in found] == (
+            self.oracle.duplicates(least, keep)
+        )
+        assert self.collection.is_duplicate(text, least) == self.oracle.is_duplicate(text, least)
+
+    @rule(least=st.sampled_from([0.5, 1.0]), keep=st.sampled_from(["first", "newest"]))
+    def delete_duplicates(self, least: float, keep: str) -> None:
+        groups = self.oracle.duplicates(least, keep)
+        assert len(self.collection.delete_duplicates(least, keep=keep)) == len(groups)
+        self.oracle.delete([id_ for _, members in groups for id_, _ in members])
+        assert self.collection.duplicates(least, keep=keep) == []
 
     @rule(number=st.integers(0, 1))
     def rehash(self, number: int) -> None:
@@ -314,6 +350,105 @@ def test_many_batches_and_a_generator(engine: Any, hasher: Hasher) -> None:
     assert len(collection) == n
     expected = [i for i in range(n) if i % 3]
     assert collection.within("star", 0).ids[: len(expected)] == expected
+
+
+SENTENCE = "a star is a ball of gas that shines by its own light and a planet is not"
+NEAR = [
+    ("a", SENTENCE),
+    ("b", SENTENCE.replace("light", "LIGHT,") + " at all"),  # 16 of 18 trigrams
+    ("c", "bread and butter"),
+    ("d", SENTENCE + "."),
+    ("e", SENTENCE.replace("ball of gas", "thing in heaven")),  # 11 of 21
+    ("f", ""),
+    ("g", ""),
+]
+
+
+def test_duplicates_and_siblings(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": id_, "text": text} for id_, text in NEAR)
+    seen: list[tuple[int, int]] = []
+    groups = collection.duplicates(on_batch=lambda done, total: seen.append((done, total)))
+    assert groups == [("a", [("b", 16 / 18), ("d", 1.0)])]
+    assert (groups[0].kept, groups[0].duplicates[0].id) == ("a", "b")
+    assert seen[-1] == (7, 7)
+    assert collection.duplicates(keep="newest") == [("d", [("a", 1.0), ("b", 16 / 18)])]
+    assert collection.duplicates(keep="longest") == [("b", [("a", 16 / 18), ("d", 16 / 18)])]
+    assert collection.duplicates(0.9) == [("a", [("d", 1.0)])]
+    assert collection.siblings() == [("a", [("e", 11 / 21)])]
+    assert collection.siblings(0.9) == [("a", [("b", 16 / 18), ("e", 11 / 21)])]
+
+
+def test_is_duplicate(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": id_, "text": text} for id_, text in NEAR)
+    assert collection.is_duplicate(SENTENCE.upper())
+    assert collection.is_duplicate(SENTENCE + " at last")
+    assert not collection.is_duplicate(SENTENCE + " at last", 0.95)
+    assert collection.is_duplicate("Bread, and butter")
+    assert not collection.is_duplicate("bread and jam")
+    assert not collection.is_duplicate("")
+    collection.upsert([{"id": "c", "text": "x y z"}, {"id": "h", "text": "unheard-of"}])
+    assert not collection.is_duplicate("bread and butter")
+    assert collection.is_duplicate("X, Y, Z")  # single letters only
+    assert collection.is_duplicate("unheard of")  # none of its words is known to the model
+    collection.delete(["c"])
+    assert not collection.is_duplicate("x y z")
+
+
+def test_duplicates_are_deleted(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": id_, "text": text} for id_, text in NEAR)
+    groups = collection.duplicates(keep="newest")
+    assert collection.delete_duplicates(keep="newest") == groups
+    assert [document.id for document in collection] == ["c", "d", "e", "f", "g"]
+    assert collection.delete_duplicates() == collection.duplicates() == []
+
+
+def test_nothing_is_deleted_where_others_have_written(engine: Any, hasher: Hasher) -> None:
+    """What was a copy when it was read may be another text by now."""
+    collection = engine.create(hasher)
+    collection.add({"id": id_, "text": text} for id_, text in NEAR)
+
+    class Meanwhile:
+        """Somebody who writes between finding and deleting."""
+
+        def __init__(self) -> None:
+            self.read, self.done = collection._store.read, False
+
+        def __call__(self, answer: Any) -> Any:
+            found = self.read(answer)
+            if not self.done:
+                self.done = True
+                collection.upsert([{"id": "d", "text": "no copy any more"}])
+            return found
+
+    collection._store.read = Meanwhile()
+    with pytest.raises(
+        CollectionBusyError, match="was written to while duplicates were looked for"
+    ):
+        collection.delete_duplicates()
+    assert [document.id for document in collection] == [id_ for id_, _ in NEAR]
+
+
+@pytest.mark.parametrize("value", [0, -0.5, 1.01, 80, "0.8", True, float("nan")])
+def test_a_similarity_is_a_share(engine: Any, hasher: Hasher, value: Any) -> None:
+    collection = engine.create(hasher)
+    for ask in (
+        collection.duplicates,
+        collection.delete_duplicates,
+        lambda value: collection.is_duplicate("star", value),
+    ):
+        with pytest.raises(ValueError, match="min_similarity must be a number above 0 and at most"):
+            ask(value)
+    with pytest.raises(ValueError, match=r"min_similarity must be a number above 0\.5 and at most"):
+        collection.siblings(0.5)
+    with pytest.raises(
+        ValueError, match="keep must be one of 'first', 'longest', 'newest', got 'last'"
+    ):
+        collection.duplicates(keep="last")
+    with pytest.raises(TypeError, match="text must be a string, got int"):
+        collection.is_duplicate(7)
 
 
 def test_a_duplicate_id_leaves_the_batch_out_and_the_earlier_ones_in(
@@ -517,12 +652,16 @@ def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
     with pytest.raises(InterruptedError):
         collection.add_resumably(interrupted(), "all")
     collection = engine.reopen(collection)
-    assert collection.unfinished() == {"name": "all", "done": 2048, "last_id": 2047}
-    assert collection.stats()["unfinished"] == collection.unfinished()
+    unfinished = collection.unfinished()
+    assert collection.stats()["unfinished"] == unfinished
+    assert len(unfinished.pop("checksum")) == 64
+    assert unfinished == {"name": "all", "done": 2048, "last_id": 2047}
     with pytest.raises(
         ValueError, match="these are not the documents whose addition was interrupted"
     ):
         collection.add_resumably(documents[1:], "all")
+    with pytest.raises(ChangedDocumentsError, match="up to number 2047 are no longer those"):
+        collection.add_resumably([{"id": 0, "text": "cleaned"}, *documents[1:]], "all")
     assert collection.add_resumably(documents, "all") == 452
     assert collection.unfinished() is None
     assert [document.id for document in collection] == list(range(2500))

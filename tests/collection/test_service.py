@@ -45,14 +45,21 @@ def pairs(answer: Any) -> list[tuple[Any, int]]:
 
 def test_searching(client: httpx.Client, collection: Any, long_hasher: Hasher) -> None:
     where = {"half": True}
-    for rerank in (False, True):
-        asked = {"text": "planet moon", "k": 7, "where": where, "rerank": rerank}
-        expected = collection.search("planet moon", 7, where=where, rerank=rerank)
+    ways = ["codes", "words", "both"] if collection.keeps_words else ["codes"]
+    for by in (None, *ways):
+        asked = {"text": "planet moon", "k": 7, "where": where, "by": by}
+        expected = collection.search("planet moon", 7, by=by, where=where)
         answer = client.post("/v1/search", json=asked)
         assert pairs(answer) == [(hit.id, hit.distance) for hit in expected]
-        assert [hit["code"] for hit in answer.json()["hits"]] == [h.code.hex() for h in expected]
-    similar = pairs(client.post("/v1/similar", json={"id": 4, "k": 2}))
-    assert similar == [(10, 0), (16, 0)]
+        hits = answer.json()["hits"]
+        assert [hit["code"] for hit in hits] == [hit.code.hex() for hit in expected]
+        assert [hit["score"] for hit in hits] == [
+            None if hit.score is None else round(hit.score, 4) for hit in expected
+        ]
+        assert answer.json()["query"]["by"] == expected.by
+        similar = pairs(client.post("/v1/similar", json={"id": 4, "k": 2, "by": by}))
+        assert similar == [(10, 0), (16, 0)]
+    assert client.get("/v1/stats").json()["keeps_words"] is collection.keeps_words
     code = long_hasher.transform(["oven flour"]).tobytes().hex()
     assert pairs(client.post("/v1/nearest", json={"code": code, "k": 3})) == [
         (3, 0),
@@ -96,9 +103,14 @@ def test_bits(client: httpx.Client, collection: Any) -> None:
 
 
 def test_duplicates(client: httpx.Client, collection: Any) -> None:
-    answer = client.get("/v1/duplicates", params={"radius": 0}).json()
-    groups = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
-    assert sorted(groups) == collection.duplicates(0) == [[i, i + 6, i + 12] for i in range(6)]
+    answer = client.get("/v1/duplicates").json()
+    groups = [(group["kept"], group["duplicates"]) for group in answer["groups"]]
+    assert groups == [
+        (kept, [member._asdict() for member in members])
+        for kept, members in collection.duplicates()
+    ]
+    shown = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
+    assert shown == [[i, i + 6, i + 12] for i in range(6)]
 
 
 def test_the_map(client: httpx.Client, collection: Any) -> None:

@@ -45,7 +45,7 @@ def test_a_further_format_is_one_entry(
 
 def test_the_message_lists_the_formats_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FORMATS, ".words", Format(read_words))
-    expected = r"expected .*\.tsv, \.words \(also with \.gz\), \.parquet or a folder .* '\.gz'$"
+    expected = r"expected .*\.tsv, \.words \(also with \.gz\), \.parquet or a folder, .* '\.gz'; "
     with pytest.raises(CorpusError, match=expected):
         suffix_of(Path("corpus.parquet.gz"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from boltzhash.corpus import CorpusError, Document, read_corpus
-from corpus_files import ENCODING_HINT, message, write
+from corpus_files import AS_STRING, ENCODING_HINT, NO_ID, NO_TEXT, message, write
 from small_corpus import as_jsonl
 
 THREE = [Document("a", "first"), Document(7, "zweites 二"), Document("c", "")]
@@ -46,8 +46,9 @@ def test_an_unknown_suffix_is_refused_before_reading(
     with pytest.raises(CorpusError) as raised:
         read_corpus(path)
     assert str(raised.value) == (
-        f"{path}: expected .jsonl, .ndjson, .csv, .tsv (also with .gz), .parquet or a folder of "
-        f"text files, got a file with the suffix {suffix!r}"
+        f"{path}: expected .jsonl, .ndjson, .csv, .tsv (also with .gz), .parquet or a folder, got a "
+        f"file with the suffix {suffix!r}; if each of its lines is a document, say so with "
+        "format='lines' (--lines on the command line), else name its format with format= (--format)"
     )
 
 
@@ -113,10 +114,8 @@ def test_an_empty_file_is_an_empty_corpus(tmp_path: Path, name: str) -> None:
         ({"id": -(10**30)}, -(10**30)),
         ({"id": ""}, ""),
         ({}, 1),
-        ({"id": None}, 1),
-        ({"id": True}, 1),
-        ({"id": 1.0}, 1),
-        ({"id": ["x"]}, 1),
+        ({"_id": "beir"}, "beir"),
+        ({"_id": "beir", "id": "own"}, "own"),
         ({"key": "x"}, 1),
     ],
 )
@@ -134,27 +133,57 @@ def test_named_fields(tmp_path: Path) -> None:
     assert list(read_corpus(path, text_field="body", id_field="key")) == [Document("k", "b")]
 
 
+NO_VALUE = "; give each document an id, or leave the field out, then the row number is the id"
+WHOLE = (
+    ": a whole number kept as a float, as pandas does where a value of the column is missing; make the "
+    f"column integers (in pandas, dtype 'Int64'), or take 12 as a string with {AS_STRING}"
+)
+NOT_AN_ID = {
+    "null": f"null{NO_VALUE}",
+    "NaN": f"float nan{NO_VALUE}",
+    "true": f"bool True; to take its text as the id, pass {AS_STRING}",
+    "1.5": f"float 1.5; to take its text as the id, pass {AS_STRING}",
+    "12.0": f"float 12.0{WHOLE}",
+    "[1]": f"list [1]; to take its text as the id, pass {AS_STRING}",
+    "{}": f"dict {{}}; to take its text as the id, pass {AS_STRING}",
+}
+
+
+@pytest.mark.parametrize("field", ["id", "_id", "key"])
+@pytest.mark.parametrize("value", NOT_AN_ID)
+def test_an_id_must_be_a_string_or_an_integer(tmp_path: Path, value: str, field: str) -> None:
+    """A row number in its place would go unnoticed, whether the field was named or not."""
+    path = write(tmp_path / "a.jsonl", f'\n{{"text": "t", "{field}": {value}}}')
+    options = {"id_field": "key"} if field == "key" else {}
+    assert message(path, **options) == (
+        f"a.jsonl, line 2: field '{field}' must be a string or an integer, got {NOT_AN_ID[value]}"
+    )
+
+
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "id_"),
     [
-        ("null", "null"),
-        ("true", "bool True"),
-        ("1.5", "float 1.5"),
-        ("[1]", "list [1]"),
-        ("{}", "dict {}"),
+        *[('"x"', "x"), ("7", "7"), ("1.5", "1.5"), ("12.0", "12"), ("true", "true")],
+        *[("[1]", "[1]"), ('{"é": 1}', '{"é": 1}')],
     ],
 )
-def test_an_id_must_be_a_string_or_an_integer(tmp_path: Path, value: str, shown: str) -> None:
-    path = write(tmp_path / "a.jsonl", f'\n{{"text": "t", "key": {value}}}')
-    assert message(path, id_field="key") == (
-        f"a.jsonl, line 2: field 'key' must be a string or an integer, got {shown}"
+def test_any_id_can_be_taken_as_a_string(tmp_path: Path, value: str, id_: str) -> None:
+    path = write(tmp_path / "a.jsonl", f'{{"text": "t", "id": {value}}}\n{{"text": "u"}}')
+    assert [d.id for d in read_corpus(path, id_as_string=True)] == [id_, "1"]
+
+
+@pytest.mark.parametrize(("value", "shown"), [("null", "null"), ("NaN", "float nan")])
+def test_a_missing_value_is_no_string_either(tmp_path: Path, value: str, shown: str) -> None:
+    path = write(tmp_path / "a.jsonl", f'{{"text": "t", "id": {value}}}')
+    assert message(path, id_as_string=True) == (
+        f"a.jsonl, line 1: field 'id' must be a string, got {shown}{NO_VALUE}"
     )
 
 
 def test_a_missing_id(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "t", "id": 1}')
     assert message(path, id_field="key") == (
-        "a.jsonl, line 1: expected a field 'key', got the fields: 'text', 'id'"
+        f"a.jsonl, line 1: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
     )
 
 
@@ -168,8 +197,11 @@ def test_a_missing_id(tmp_path: Path) -> None:
         ('["t"]', "expected a JSON object, got list ['t']"),
         ('"t"', "expected a JSON object, got str 't'"),
         ("null", "expected a JSON object, got null"),
-        ("{}", "expected a field 'text', got the fields: none"),
-        ('{"body": 1, "Text": 2}', "expected a field 'text', got the fields: 'body', 'Text'"),
+        ("{}", f"expected a field 'text', got the fields: none{NO_TEXT}"),
+        (
+            '{"body": 1, "Text": 2}',
+            f"expected a field 'text', got the fields: 'body', 'Text'{NO_TEXT}",
+        ),
         ('{"text": null}', "field 'text' must be a string, got null"),
         ('{"text": 3}', "field 'text' must be a string, got int 3"),
         ('{"text": ["t"]}', "field 'text' must be a string, got list ['t']"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boltzhash.corpus import CorpusError, Document, read_corpus
-from corpus_files import message, write
+from corpus_files import NO_ID, NO_TEXT, message, write
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "a.CSV"])
@@ -61,8 +61,11 @@ HINT = "is a quote not closed or not doubled?)"
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("id,body\n", "line 1: expected a field 'text', got the fields: 'id', 'body'"),
-        ("\n\nid, text\n", "line 3: expected a field 'text', got the fields: 'id', ' text'"),
+        ("id,body\n", f"line 1: expected a field 'text', got the fields: 'id', 'body'{NO_TEXT}"),
+        (
+            "\n\nid, text\n",
+            f"line 3: expected a field 'text', got the fields: 'id', ' text'{NO_TEXT}",
+        ),
         ("text,id,text\n", "line 1: expected one field 'text', got 2 of that name"),
         ('id,text\n1,"a\nb"\n2\n', "line 4: expected 2 fields (header), got 1"),
         ("id,text\n1,a,b\n", "line 2: expected 2 fields (header), got 3"),
@@ -88,7 +91,7 @@ def test_broken_csv(tmp_path: Path, content: str, problem: str) -> None:
 def test_a_missing_id_column(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "text\tid\nx\t1\n")
     assert message(path, id_field="key") == (
-        "a.tsv, line 1: expected a field 'key', got the fields: 'text', 'id'"
+        f"a.tsv, line 1: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
     )
 
 

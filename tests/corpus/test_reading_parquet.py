@@ -1,20 +1,22 @@
 """Corpora as Parquet: row by row, only the columns that are needed."""
 
 import sys
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boltzhash.corpus import Document, read_corpus
-from corpus_files import message, write
+from corpus_files import NO_ID, NO_TEXT, message, write
 from small_corpus import write_parquet
 
 
 def test_parquet(tmp_path: Path) -> None:
-    columns = {"id": ["a", None, "c"], "text": ["x", "é", ""], "more": [[1], [2], None]}
+    columns = {"id": ["a", "b", "c"], "text": ["x", "é", ""], "more": [[1], [2], None]}
     path = write_parquet(tmp_path / "a.parquet", columns)
-    assert list(read_corpus(path)) == [Document("a", "x"), Document(1, "é"), Document("c", "")]
+    assert list(read_corpus(path)) == [Document("a", "x"), Document("b", "é"), Document("c", "")]
 
 
 def test_parquet_with_named_columns_over_many_batches_and_row_groups(tmp_path: Path) -> None:
@@ -26,7 +28,7 @@ def test_parquet_with_named_columns_over_many_batches_and_row_groups(tmp_path: P
 
 
 def test_parquet_without_ids_and_without_rows(tmp_path: Path) -> None:
-    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": [1.0, 2.0]})
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"]})
     assert list(read_corpus(path)) == [Document(0, "x"), Document(1, "y")]
     assert list(read_corpus(write_parquet(tmp_path / "b.parquet", {"text": []}))) == []
 
@@ -52,7 +54,7 @@ def test_parquet_reads_only_the_columns_it_needs(
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ({"body": ["x"]}, ": expected a field 'text', got the fields: 'body'"),
+        ({"body": ["x"]}, ": expected a field 'text', got the fields: 'body'" + NO_TEXT),
         ({"text": ["x", None]}, ", row 2: field 'text' must be a string, got null"),
         ({"text": [3]}, ", row 1: field 'text' must be a string, got int 3"),
         ({"text": [b"x"]}, ", row 1: field 'text' must be a string, got bytes b'x'"),
@@ -62,13 +64,51 @@ def test_a_broken_parquet_record(tmp_path: Path, columns: dict[str, Any], proble
     assert message(write_parquet(tmp_path / "a.parquet", columns)) == f"a.parquet{problem}"
 
 
-def test_parquet_ids_that_are_not_ids(tmp_path: Path) -> None:
-    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": [1.5, 2.5]})
-    assert message(path, id_field="id") == (
-        "a.parquet, row 1: field 'id' must be a string or an integer, got float 1.5"
-    )
+@pytest.mark.parametrize(
+    ("ids", "shown"),
+    [
+        ([1.5, 2.5], "float 1.5; to take"),
+        ([1.0, None], "float 1.0: a whole number kept as a float, as pandas does"),
+        ([Decimal("1.50")], "Decimal Decimal('1.50'); to take"),
+        ([b"x"], "bytes b'x'; to take"),
+        ([True], "bool True; to take"),
+        ([None, "b"], "null; give each document an id"),
+    ],
+)
+def test_parquet_ids_that_are_not_ids(tmp_path: Path, ids: list[Any], shown: str) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"][: len(ids)], "id": ids})
+    expected = f"a.parquet, row 1: field 'id' must be a string or an integer, got {shown}"
+    assert message(path).startswith(expected)
+    assert message(path, id_field="id").startswith(expected)
+
+
+def test_parquet_ids_as_strings(tmp_path: Path) -> None:
+    columns = {
+        "text": ["x", "y"],
+        "float": [1.0, 2.5],
+        "decimal": [Decimal("1.50"), Decimal("2.00")],
+        "binary": [b"ab", "é".encode()],
+        "day": [date(2020, 1, 31), date(2020, 2, 1)],
+    }
+    path = write_parquet(tmp_path / "a.parquet", columns)
+    expected = {
+        "float": ["1", "2.5"],
+        "decimal": ["1.50", "2.00"],
+        "binary": ["ab", "é"],
+        "day": ["2020-01-31", "2020-02-01"],
+    }
+    for column, ids in expected.items():
+        read = read_corpus(path, id_field=column, id_as_string=True)
+        assert [document.id for document in read] == ids
+
+
+def test_a_parquet_column_that_is_missing(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"text": ["x"], "id": [1]})
     assert message(path, id_field="key") == (
-        "a.parquet: expected a field 'key', got the fields: 'text', 'id'"
+        f"a.parquet: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
+    )
+    assert message(path, metadata=["year"]).endswith(
+        "name another with metadata= (--metadata on the command line)"
     )
 
 

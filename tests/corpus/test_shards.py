@@ -75,6 +75,20 @@ def test_files_that_cannot_be_cut_are_read_whole(tmp_path: Path) -> None:
     assert [(d.id, d.text) for d in read_shard(shard)] == [(0, "one\ntwo"), (1, "three")]
 
 
+def test_folders_and_patterns_are_read_as_by_one_process(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    write_jsonl(tmp_path / "1.jsonl")
+    write_jsonl(tmp_path / "sub" / "2.jsonl")
+    (tmp_path / "broken.jsonl").symlink_to("gone")
+    for source in (tmp_path, tmp_path / "**" / "*.jsonl"):
+        texts = [d.text for shard in plan_shards([source], 30) for d in read_shard(shard)]
+        assert texts == [document.text for document in read_corpus(source)]
+        assert len(texts) == 2 * len(RECORDS)
+    (tmp_path / "README").write_text("about it")
+    with pytest.raises(CorpusError, match="expected files of records or texts, got both"):
+        plan_shards([tmp_path])
+
+
 def test_a_name_tells_what_a_shard_was_made_from(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     write_jsonl(path)
@@ -96,6 +110,13 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         plan_shards([tmp_path / "nothing"])
     with pytest.raises(TypeError, match="put it into a list"):
         plan_shards(str(path))
+    packed = tmp_path / "corpus.jsonl.gz"
+    packed.write_bytes(gzip.compress(b'{"text": "a"}\n')[:-8])
+    (shard,) = plan_shards([packed])
+    with pytest.raises(CorpusError, match=r"corpus.jsonl.gz, byte 14: expected intact gzip data"):
+        list(read_shard(shard))
+    with pytest.raises(CorpusError, match="standard input: expected files"):
+        plan_shards(["-"])
     (tmp_path / "folder").mkdir()
     with pytest.raises(CorpusError, match="nothing to read"):
         plan_shards([tmp_path / "folder"])

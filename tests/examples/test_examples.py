@@ -25,12 +25,12 @@ KEY_LINES = {
         r"^another text: new$",
     ],
     "filters": [
-        r"^where={'package': 'numpy'}\n( +\d+  numpy\..+\n){3}where",
-        r"^where={'words': {'<': 30}}\n( +\d+  .+'words': [12]\d}\n){3}where",
+        r"^where={'package': 'numpy'}\n( +\d+\.\d\d  numpy\..+\n){3}where",
+        r"^where={'words': {'<': 30}}\n( +\d+\.\d\d  .+'words': [12]\d}\n){3}where",
     ],
     "service_client": [
         r"^added: .+'written': 1}$",
-        r"^ +\d+  mine$",
+        r"^ +\d+\.\d\d  mine$",
         r"^deleted: .+'deleted': 1}$",
         r"^the service ended with 0$",
     ],

@@ -1,100 +1,129 @@
-"""Groups of near-duplicates against all pairs."""
+"""Groups of near-duplicates against all pairs of sets."""
 
 from __future__ import annotations
 
-import itertools
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.csgraph import connected_components
 
-from boltzhash.codes import Codes, hamming
 from boltzhash.search import duplicates
-from boltzhash.search.duplicates import duplicate_groups
+from boltzhash.search.duplicates import NearIndex, ShingleSets, groups_of_near
+from boltzhash.text.shingles import hashed_shingles, similarity
 
 
-def by_all_pairs(codes: Codes, radius: int) -> list[list[int]]:
-    if len(codes) == 0:
-        return []
-    _, labels = connected_components(hamming(codes, codes) <= radius)
-    groups: dict[int, list[int]] = {}
-    for row, label in enumerate(labels.tolist()):
-        groups.setdefault(label, []).append(row)
-    return [group for group in groups.values() if len(group) > 1]
+def sets_of(texts: list[str]) -> ShingleSets:
+    sets = ShingleSets()
+    sets.extend(hashed_shingles(texts))
+    return sets
 
 
-def near_codes(n: int, n_bits: int, seed: int) -> Codes:
-    """Codes around a few centres, at all distances from them up to 8 bits."""
-    rng = np.random.default_rng(seed)
-    centres = rng.integers(0, 2, size=(max(1, n // 8), n_bits), dtype=np.uint8)
-    bits = centres[rng.integers(0, len(centres), size=n)]
-    for row in bits:
-        row[rng.integers(0, n_bits, size=rng.integers(0, 9))] ^= 1
-    return np.packbits(bits, axis=1)
+def by_all_pairs(
+    texts: list[str], order: list[int], least: float
+) -> list[tuple[int, list[tuple[int, float]]]]:
+    """The definition, word for word: join the most similar of those that are kept, or be kept."""
+    kept: list[int] = []
+    members: dict[int, list[tuple[int, float]]] = {}
+    for row in order:
+        near = [(similarity(texts[row], texts[other]), other) for other in kept]
+        near = [pair for pair in near if pair[0] >= least]
+        if near:
+            best = max(pair[0] for pair in near)
+            first = next(other for value, other in near if value == best)
+            members.setdefault(first, []).append((row, best))
+        else:
+            kept.append(row)
+    return [(row, sorted(members[row])) for row in sorted(members)]
+
+
+def edited(n: int, seed: int) -> list[str]:
+    """Texts around a few originals that share a template, with any number of words edited."""
+    rng = random.Random(seed)
+    template = [f"t{i}" for i in range(20)]
+    originals = [
+        [*template, *(f"w{rng.randrange(300)}" for _ in range(rng.randrange(40)))]
+        for _ in range(max(1, n // 6))
+    ]
+    texts = []
+    for _ in range(n):
+        words = list(rng.choice(originals))
+        for _ in range(rng.choice([0, 0, 1, 1, 2, 4, 9])):
+            words[rng.randrange(len(words))] = f"e{rng.randrange(50)}"
+        texts.append(" ".join(words[: rng.choice([1, 2, 3, 60, 60, 60, 60])]))
+    return texts
 
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(0, 120),
-    n_bits=st.sampled_from([8, 16, 24, 64, 136]),
-    radius=st.integers(0, 12),
+    n=st.integers(0, 60),
+    least=st.sampled_from([0.05, 0.3, 0.5, 2 / 3, 0.8, 0.9, 1.0]),
     seed=st.integers(0, 10**6),
 )
-def test_same_groups_as_all_pairs(n: int, n_bits: int, radius: int, seed: int) -> None:
-    codes = near_codes(n, n_bits, seed)
-    found = [group.tolist() for group in duplicate_groups(codes, radius)]
-    assert found == by_all_pairs(codes, radius)
+def test_same_groups_as_all_pairs(n: int, least: float, seed: int) -> None:
+    texts = edited(n, seed)
+    order = list(range(n))
+    random.Random(seed).shuffle(order)
+    found = groups_of_near(sets_of(texts), order, least)
+    as_tuples = [(kept, [tuple(member) for member in members]) for kept, members in found]
+    assert as_tuples == by_all_pairs(texts, order, least)
 
 
-def few_neighbours(n_bits: int, radius: int, n_chunks: int) -> bool:
-    """Whether a cut asks for few enough look-ups for a test."""
-    width, flips = -(-n_bits // n_chunks), radius // n_chunks
-    return width <= 64 and (flips <= 1 or (width <= 16 and flips <= 3))
-
-
-CUTS = [
-    cut
-    for cut in itertools.product([16, 64, 128], [1, 2, 3, 5, 8, 12], [1, 2, 3, 4, 7, 13])
-    if few_neighbours(*cut)
-]
-
-
-@pytest.mark.parametrize(("n_bits", "radius", "n_chunks"), CUTS)
-def test_every_cut_finds_every_near_pair(
-    monkeypatch: pytest.MonkeyPatch, n_bits: int, radius: int, n_chunks: int
+@pytest.mark.parametrize("least", [0.5, 0.8])
+@pytest.mark.parametrize("bits", [0, 3, 24])
+def test_no_pair_is_missed_however_shingles_are_counted(
+    monkeypatch: pytest.MonkeyPatch, bits: int, least: float
 ) -> None:
-    """Whatever the plan, no pair within the radius is missed; blocks of pairs are cut small."""
-    monkeypatch.setattr(duplicates, "_PAIRS_AT_ONCE", 50)
-    plan = duplicates._Plan(n_chunks, radius // n_chunks)
-    monkeypatch.setattr(duplicates, "_cheapest_plan", lambda *_: plan)
-    codes = np.unique(near_codes(150, n_bits, seed=radius), axis=0)
+    monkeypatch.setattr(duplicates, "_MOST_COUNTER_BITS", bits)
+    monkeypatch.setattr(duplicates, "_COUNTED_AT_ONCE", 100)
+    texts = edited(120, seed=1)
+    index = NearIndex(sets_of(texts), least)
     pairs = set()
-    for ones, others in duplicates._candidates(codes, radius):
-        pairs |= set(zip(ones.tolist(), others.tolist(), strict=True))
-    near = np.argwhere(np.triu(hamming(codes, codes) <= radius, k=1))
-    assert len(near) > 0
-    assert {tuple(pair) for pair in near.tolist()} <= pairs
+    for row in range(len(texts)):
+        pairs |= {(near.row, row) for near in index.near(row)}
+        index.put(row)
+    expected = {
+        (one, other)
+        for other in range(len(texts))
+        for one in range(other)
+        if similarity(texts[one], texts[other]) >= least
+    }
+    assert pairs == expected
+    assert len(expected) > 100
 
 
-def test_many_codes_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_is_not_a_group() -> None:
+    """Each text is near the next one; the last has nothing of the first any more."""
+    words = [f"w{i}" for i in range(60)]
+    texts = [" ".join(words[start : start + 30]) for start in range(0, 31, 2)]
+    groups = groups_of_near(sets_of(texts), range(len(texts)), 0.8)
+    assert similarity(texts[0], texts[-1]) == 0
+    assert max(len(group.members) for group in groups) == 1
+    for kept, members in groups:
+        assert all(similarity(texts[kept], texts[row]) == near >= 0.8 for row, near in members)
+
+
+def test_many_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where all share two thirds of a template."""
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 256, size=(20_000, 8), dtype=np.uint8)
-    codes[10_000:10_010] = codes[:10]
-    codes[15_000] = codes[3] ^ np.array([1, 0, 0, 0, 0, 0, 0, 129], dtype=np.uint8)
+    template = " ".join(f"t{i}" for i in range(60))
+    texts = [
+        template + " " + " ".join(f"w{number}" for number in rng.integers(0, 10**6, size=40))
+        for _ in range(2_000)
+    ]
+    texts += [texts[i].replace("t7", "edited") for i in range(50)]
     compared = 0
-    candidates = duplicates._candidates
+    similarities = ShingleSets.similarities
 
-    def counted(*arguments: object) -> object:
+    def counted(sets: ShingleSets, row: int, others: duplicates.Rows) -> object:
         nonlocal compared
-        for ones, others in candidates(*arguments):  # type: ignore[arg-type]
-            compared += len(ones)
-            yield ones, others
+        compared += len(others)
+        return similarities(sets, row, others)
 
-    monkeypatch.setattr(duplicates, "_candidates", counted)
-    groups = [group.tolist() for group in duplicate_groups(codes, 3)]
-    expected = [[i, 10_000 + i] for i in range(10)]
-    expected[3].append(15_000)
-    assert groups == expected
-    assert compared < 20_000 * 19_999 / 2 / 1000
+    monkeypatch.setattr(ShingleSets, "similarities", counted)
+    groups = groups_of_near(sets_of(texts), range(len(texts)), 0.8)
+    assert [(kept, [row for row, _ in members]) for kept, members in groups] == [
+        (i, [2_000 + i]) for i in range(50)
+    ]
+    assert compared < 200

@@ -238,7 +238,7 @@ class FirstNumbers:
     def __init__(self) -> None:
         self.tfidf = HASHER.tfidf
 
-    def transform(self, queries: Any = None, *, features: Any = None) -> Codes:
+    def encode(self, queries: Any = None, *, features: Any = None) -> Codes:
         assert features is not None, "words were hashed"
         assert len(queries) == len(features)
         return pack(np.asarray(features)[:, :8] > 0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
 
-from boltzhash.search.inverted import WordIndex, digest_of, merged, segment_of
+from boltzhash.search import segments
+from boltzhash.search.inverted import WordIndex, WordScores
 from boltzhash.search.relevance import K1, B
+from boltzhash.search.segments import Segment, digests_of, merged, segment_of
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -25,13 +26,25 @@ def random_documents(n: int, seed: int = 0) -> dict[int, list[str]]:
     }
 
 
+def segment(words: dict[int, list[str]]) -> Segment:
+    """Of documents by place."""
+    known = sorted({word for some in words.values() for word in some})
+    numbers = [known.index(word) for some in words.values() for word in some]
+    rows = np.repeat(np.arange(len(words)), [len(some) for some in words.values()])
+    return segment_of(
+        np.array(list(words), dtype=np.uint32),
+        np.array([len(some) for some in words.values()], dtype=np.uint32),
+        digests_of(known),
+        np.array(numbers, dtype=np.int64),
+        rows,
+        np.ones(len(rows), dtype=np.int64),
+    )
+
+
 def index_of(documents: dict[int, list[str]], n_segments: int = 1) -> WordIndex:
     places = list(documents)
     parts = np.array_split(places, n_segments)
-    segments = [
-        segment_of({p: Counter(documents[p]) for p in part}, [len(documents[p]) for p in part])
-        for part in (part.tolist() for part in parts)
-    ]
+    segments = [segment({place: documents[place] for place in part.tolist()}) for part in parts]
     return WordIndex(segments, np.array(places, dtype=np.int64))
 
 
@@ -82,32 +95,94 @@ def test_overwritten_and_deleted_documents_count_as_they_are_now() -> None:
     now = {place: old[place] for place in places[:40]}
     changed = dict(zip(places[10:25], list(new.values())[:15], strict=True))
     now |= changed
-    segments = [
-        segment_of({p: Counter(w) for p, w in part.items()}, [len(w) for w in part.values()])
-        for part in (old, changed)
-    ]
+    segments = [segment(part) for part in (old, changed)]
     there = np.array(list(now), dtype=np.int64)
     index = WordIndex(segments, there)
     query = {"w1": 1.0, "w7": 1.0, "w25": 1.0}
-    for one in (index, WordIndex([merged(segments, index.latest)], there)):
+    for one in (index, WordIndex([merged(segments)], there)):
         found = one.score(query)
         assert {p: found.scores[p] for p in now} == pytest.approx(bm25(now, query), rel=1e-5)
         assert set(found.found.tolist()) <= set(now)
 
 
 def test_a_word_that_occurs_very_often_counts_as_255_times() -> None:
-    index = index_of({1: ["w1"] * 1000, 2: ["w2"]})
-    places, counts = index.postings("w1")
-    assert (places.tolist(), counts.tolist()) == ([1], [255])
+    (often,) = index_of({1: ["w1"] * 1000, 2: ["w2"]}).segments
+    starts, ends = often.ranges(digests_of(["w1"]))
+    assert often.places_of_words[starts[0] : ends[0]].tolist() == [1]
+    assert often.counts[starts[0] : ends[0]].tolist() == [255]
 
 
 def test_nothing_is_found_in_nothing() -> None:
     index = WordIndex([], np.empty(0, dtype=np.int64))
     found = index.score({"w1": 1})
     assert (found.found.tolist(), found.deviation) == ([], 0.0)
-    assert index.postings("w1")[0].tolist() == []
+    assert index.having("w1").tolist() == []
 
 
 def test_words_have_digests_of_their_own() -> None:
-    digests = {digest_of(word) for word in (*WORDS, "=w1", "W1", "")}
+    digests = set(digests_of([*WORDS, "=w1", "W1", ""]).tolist())
     assert len(digests) == len(WORDS) + 3
+
+
+QUERY = {"w1": 1.0, "w7": 2.0, "w25": 0.5, "w33": 1.0, "unheard": 1.0}
+
+
+def index_with_changes() -> WordIndex:
+    """Some documents overwritten, some deleted, in several segments."""
+    old, new = random_documents(500, seed=5), random_documents(500, seed=6)
+    places = sorted(old)
+    parts = [places[:200], places[200:]]
+    before = [segment({place: old[place] for place in part}) for part in parts]
+    changed = dict(zip(places[100:300:3], new.values(), strict=False))
+    there = [place for place in places if place % 7]
+    return WordIndex([*before, segment(changed)], np.array(there, dtype=np.int64))
+
+
+def test_scores_are_the_same_compiled_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last bit."""
+    index = index_with_changes()
+    compiled = index.score(QUERY)
+    monkeypatch.setenv("BOLTZHASH_KERNEL", "none")
+    plain = index.score(QUERY)
+    assert np.array_equal(compiled.scores, plain.scores)
+    assert compiled.deviation == plain.deviation
+
+
+@pytest.mark.parametrize("kernel", ["", "none"])
+@pytest.mark.parametrize("n", [1, 7, 64, 499, 5000])
+def test_the_best_are_those_of_a_sort(n: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many ties: of equals the first."""
+    monkeypatch.setenv("BOLTZHASH_KERNEL", kernel)
+    rng = np.random.default_rng(n)
+    scores = rng.integers(0, 12, 1003).astype(np.float32)
+    for allowed in (None, rng.random(1003) < 0.3, np.zeros(1003, dtype=np.bool_)):
+        counts = scores > 0 if allowed is None else (scores > 0) & allowed
+        order = np.lexsort((np.arange(1003), -scores))
+        expected = np.sort(order[counts[order]][:n])
+        assert np.array_equal(WordScores(scores, 1.0).best(n, allowed), expected)
+
+
+def test_arrays_that_do_not_fit_are_refused_and_not_read() -> None:
+    postings = pytest.importorskip("boltzhash.search._postings")
+    places, counts = np.array([1, 9], dtype=np.uint32), np.ones(2, dtype=np.uint8)
+    weights, norms = np.ones(1, dtype=np.float32), np.ones(5, dtype=np.float32)
+    zero, two, three = (np.array([number]) for number in (0, 2, 3))
+    for start, end in ((zero, two), (zero, three), (-two, two), (two, zero)):  # 9 is no place
+        with pytest.raises(ValueError, match="do not fit together"):
+            postings.add_scores(places, counts, start, end, weights, norms, None, 0, norms.copy())
+        with pytest.raises(ValueError, match="do not fit together"):
+            postings.count_owned(places, start, end, np.zeros(5, dtype=np.int16), 0)
+    with pytest.raises(ValueError, match="do not fit together"):
+        postings.invert(three, zero, zero, 3, 1)
+
+
+def test_segments_become_one_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = index_with_changes()
+    there = np.flatnonzero(index.score(dict.fromkeys(WORDS, 1.0)).scores)
+    whole = WordIndex([merged(index.segments)], there).score(QUERY)
+    monkeypatch.setattr(segments, "_AT_ONCE", 50)
+    in_portions = WordIndex([merged(index.segments)], there).score(QUERY)
+    assert np.array_equal(whole.scores, in_portions.scores)
+    assert np.array_equal(
+        whole.scores[there], WordIndex(index.segments, there).score(QUERY).scores[there]
+    )

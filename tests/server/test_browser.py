@@ -15,6 +15,8 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.collection import Collection
 from boltzhash.server.map_file import StoredMap, save_map
+from boltzhash.server.settings import Settings
+from services import serving_in_a_thread
 
 pytestmark = pytest.mark.browser
 
@@ -27,9 +29,10 @@ HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</scrip
 VIEWS = {
     "welcome": "",
     "search": "?q=moon+star",
+    "codes": "?q=moon+star&by=codes",
     "map": "?view=map",
     "bits": "?view=bits&bit=1",
-    "duplicates": "?view=duplicates&radius=1",
+    "duplicates": "?view=duplicates&alike=50",
 }
 
 
@@ -121,13 +124,21 @@ def titles(page: Any) -> list[str]:
 def test_search_as_you_type(watched: Watched, site: Any) -> None:
     page = watched.open()
     page.keyboard.type("bread oven")
-    asked = {"text": "bread oven", "k": 20, "rerank": True}
+    asked = {"text": "bread oven", "k": 20}
     expected = site.client.post("/v1/search", json=asked).json()
-    found = json.dumps([hit["title"] for hit in expected["hits"]])
-    shown = "JSON.stringify([...document.querySelectorAll('.hit .title')].map(t => t.innerText))"
-    until(page, f"{shown} === JSON.stringify({found})")
-    distances = page.locator(".hit .distance span:first-child").all_inner_texts()
-    assert distances == [str(hit["distance"]) for hit in expected["hits"]]
+    until_shown(page, expected["hits"])
+    assert page.locator(".hit .rank").all_inner_texts() == [str(n) for n in range(1, 21)]
+    for label, hit in zip(score_labels(page), expected["hits"], strict=True):
+        told = [float(number) for number in re.findall(r"[\d.]+\d", label)]
+        parts = (hit["score"], hit["parts"]["words"], abs(hit["parts"]["code"]))
+        assert told == [float(f"{part:.2f}") for part in parts]
+        assert (" less " in label) == (hit["parts"]["code"] < 0)
+    widths = page.locator(".hit .score").evaluate_all(
+        "bars => bars.map(bar => [...bar.children].filter(part => part.className !== 'taken')"
+        ".reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))"
+    )
+    assert widths == sorted(widths, reverse=True)
+    assert page.locator(".hit .unit").count() == 0  # no distance beside the rank
     marked = {word.lower() for word in page.locator(".snippet mark").all_inner_texts()}
     assert marked <= {"bread", "oven"}
     assert marked
@@ -137,6 +148,104 @@ def test_search_as_you_type(watched: Watched, site: Any) -> None:
     page.reload()
     page.wait_for_selector(".hit")
     assert titles(page) == [hit["title"] for hit in expected["hits"]]
+
+
+def until_shown(page: Any, hits: list[dict[str, Any]]) -> None:
+    found = json.dumps([hit["title"] for hit in hits])
+    shown = "JSON.stringify([...document.querySelectorAll('.hit .title')].map(t => t.innerText))"
+    until(page, f"{shown} === JSON.stringify({found})")
+
+
+def score_labels(page: Any) -> list[str]:
+    labels = page.locator(".hit .score").evaluate_all(
+        "bars => bars.map(bar => bar.getAttribute('aria-label'))"
+    )
+    return list(labels)
+
+
+def test_words_codes_or_both(watched: Watched, site: Any) -> None:
+    page = watched.open("?q=sailing+captain")
+    ways = page.get_by_role("group", name="Find by")
+
+    def shows(by: str) -> list[dict[str, Any]]:
+        asked = {"text": "sailing captain", "k": 20, "by": by}
+        hits = site.client.post("/v1/search", json=asked).json()["hits"]
+        until_shown(page, hits)
+        assert ways.locator("[aria-pressed=true]").inner_text().lower() == {
+            "both": "words and codes"
+        }.get(by, by)
+        return list(hits)
+
+    both = shows("both")
+    marked = set(page.locator(".snippet mark").all_inner_texts())
+    assert marked == {"sail", "captain"}
+    ways.get_by_role("button", name="Codes", exact=True).click()
+    by_codes = shows("codes")
+    assert "by=codes" in page.url
+    bits = [f"{hit['distance']} bit{'s' * (hit['distance'] != 1)} away" for hit in by_codes]
+    assert page.locator(".hit .unit").all_text_contents() == bits
+    assert page.locator(".hit .score").count() == 0
+    ways.get_by_role("button", name="Words", exact=True).click()
+    by_words = shows("words")
+    assert "by=words" in page.url
+    assert all(re.fullmatch(r"Score [\d.]+, for its words", label) for label in score_labels(page))
+    ids = [[hit["id"] for hit in hits] for hits in (both, by_codes, by_words)]
+    assert ids[0] != ids[1] != ids[2] != ids[0]
+    watched.open("?q=sailing+captain&words=0")  # as links were written once
+    shows("codes")
+    assert "by=codes" in page.url
+    watched.open("?q=sailing+captain&by=mood")
+    shows("both")
+
+
+def test_words_that_the_model_does_not_know(watched: Watched) -> None:
+    page = watched.open("?q=onerror")
+    page.wait_for_selector(".hit")
+    assert titles(page) == ["hostile"]
+    assert "by their words alone" in page.locator(".caution").inner_text()
+    page.get_by_role("button", name="Codes", exact=True).click()
+    until(page, "document.querySelectorAll('.hit').length === 20")
+    assert "mean nothing" in page.locator(".caution").inner_text()
+    page.get_by_role("button", name="Words", exact=True).click()
+    until(page, "document.querySelectorAll('.hit').length === 1")
+    assert page.locator(".caution").count() == 0
+    watched.open("?q=xylophone")
+    assert page.locator(".nothing").inner_text() == "No document has any of these words."
+    watched.open("?q=onerror&where=%7B%22topic%22%3A%22sea%22%7D")
+    nothing = "No document that passes these filters has any of these words."
+    assert page.locator(".nothing").inner_text() == nothing
+    watched.open('?q="moon+bread"')
+    assert "what is in quotes must occur" in page.locator(".nothing").inner_text()
+
+
+def test_operators_alone_are_no_alarm(browser: Any, site: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.address}/?q=-moon")
+    page.wait_for_selector(".nothing")
+    told = "'-moon' has no word to search for: add one that documents should have."
+    assert page.locator(".nothing").inner_text() == told
+    assert page.locator("[role=alert]").count() == 0
+    page.locator("#q").fill("star -moon")
+    page.wait_for_selector(".hit")
+    assert not any("moon" in text for text in page.locator(".snippet").all_inner_texts())
+    context.close()
+
+
+def test_a_collection_without_an_index_of_words(
+    browser: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boltzhash.collection.sqlite.store.SqliteStore.keeps_words", False)
+    context = browser.new_context()
+    with serving_in_a_thread(Settings(str(folder))) as served:
+        page = Watched(context.new_page(), f"http://localhost:{served.port}").open(
+            "?q=moon&by=words"
+        )
+        page.wait_for_selector(".hit")
+        assert page.get_by_role("group", name="Find by").count() == 0
+        assert "keeps no index of words" in page.locator(".search .hint").inner_text()
+        assert page.locator(".hit .unit").count() == 20
+        context.close()
 
 
 def test_the_first_page_leads_to_the_others(watched: Watched) -> None:
@@ -165,17 +274,22 @@ def test_only_the_last_of_many_keystrokes_counts(watched: Watched) -> None:
     assert page.locator("#q").input_value() == "moon star comet galaxy"
 
 
-def test_why_more_like_this_and_back(watched: Watched) -> None:
+def test_why_more_like_this_and_back(watched: Watched, site: Any) -> None:
     page = watched.open("?q=captain+ship")
     before = titles(page)
     page.get_by_role("button", name="Why?").first.click()
     page.wait_for_selector(".reasons h4")
-    assert re.search(r"\d+ bits? agree", page.locator(".reasons").first.inner_text())
+    reasons = page.locator(".reasons").first.inner_text()
+    assert re.search(r"\d+ bits? agree", reasons)
+    assert score_labels(page)[0] in reasons
+    assert re.search(r"Both say (captain|ship)", reasons)
     first = before[0]
     page.get_by_role("button", name="More like this").first.click()
     page.wait_for_selector(".like b")
     assert page.locator(".like b").inner_text() == first
-    until(page, "document.querySelectorAll('.hit').length > 0")
+    alike = site.client.post("/v1/similar", json={"id": first, "k": 20}).json()
+    assert alike["query"]["by"] == "both"
+    until_shown(page, alike["hits"])
     assert first not in titles(page)
     page.go_back()
     until(page, "document.querySelector('#q')?.value === 'captain ship'")
@@ -222,7 +336,7 @@ def test_the_keyboard_is_enough(watched: Watched) -> None:
 
 
 def test_what_a_document_holds_is_text(watched: Watched) -> None:
-    page = watched.open("?q=moon+star&words=1&k=100")
+    page = watched.open("?q=moon+star&k=100")
     item = page.locator(".hit", has_text="hostile").first
     assert "<script>" in item.locator(".snippet").inner_text()
     item.locator(".title").click()
@@ -231,7 +345,7 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
     assert page.locator("dialog img, dialog script, .hit img, .hit script").count() == 0
     assert page.title() != "1"
     page.keyboard.press("Escape")
-    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&radius=8"):
+    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&alike=50"):
         watched.open(query)
         assert page.title() != "1"
         assert page.locator("main img, main script").count() == 0
@@ -240,7 +354,7 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
 # The other views
 
 
-def test_the_map(watched: Watched, documents: Any) -> None:
+def test_the_map(watched: Watched, site: Any, documents: Any) -> None:
     page = watched.open("?view=map")
     page.wait_for_selector(".map canvas")
     until(
@@ -266,6 +380,9 @@ def test_the_map(watched: Watched, documents: Any) -> None:
     page.mouse.click(x, y)
     page.wait_for_selector(".like b")
     assert page.locator(".like b").inner_text() == documents[34]["id"]
+    alike = site.client.post("/v1/similar", json={"id": documents[34]["id"], "k": 20}).json()
+    until_shown(page, alike["hits"])
+    assert len(score_labels(page)) == 20  # by words as well
     page.go_back()
     page.wait_for_selector(".map canvas")
 
@@ -306,8 +423,12 @@ def test_the_duplicates(watched: Watched, site: Any) -> None:
     assert page.locator(".lead").inner_text().startswith(f"{n} group")
     copied = page.locator(".group", has_text="A copy").first
     assert copied.locator("article").count() == 2
-    page.locator("#radius").fill("8")
-    until(page, "document.querySelector('.lead').innerText.includes('at most 8 bits')")
+    assert copied.locator(".standing").all_inner_texts() == [
+        "to keep",
+        "100 % like the one to keep",
+    ]
+    page.locator("#alike").fill("50")
+    until(page, "document.querySelector('.lead').innerText.includes('at least 50 % alike')")
     page.wait_for_selector(".group mark.only")
 
 

@@ -83,7 +83,9 @@ def test_odd_text_in_every_field(served: Any, value: str) -> None:
         answer = served.client.post(path, content=json.dumps(body))
         assert answer.status_code in (200, 404, 422), (path, body, answer.text[:300])
     for path in ("/v1/map", "/v1/duplicates", "/v1/bits/x", "/page/x"):
-        answer = served.client.get(path, params={"field": value, "radius": value})
+        answer = served.client.get(
+            path, params={"field": value, "min_similarity": value, "keep": value}
+        )
         assert answer.status_code in (200, 404, 422)
     still_well(served)
 
@@ -188,7 +190,12 @@ def test_each_limit_says_what_it_is(served: Any) -> None:
     assert "1000" in refused(served.write("/v1/documents", documents=batch), 422)
     assert "1000" in refused(served.write("/v1/documents/delete", ids=list(range(1001))), 422)
     assert "8 hexadecimal" in refused(post("/v1/nearest", code="00"), 422)
-    assert "8" in refused(served.client.get("/v1/duplicates", params={"radius": 9}), 422)
+    get = served.client.get
+    assert "0.5" in refused(get("/v1/duplicates", params={"min_similarity": 0.49}), 422)
+    assert "1" in refused(get("/v1/duplicates", params={"min_similarity": 1.01}), 422)
+    assert "'newest'" in refused(get("/v1/duplicates", params={"keep": "last"}), 422)
+    both = {"min_similarity": 0.5, "siblings": True}
+    assert "above 0.5" in refused(get("/v1/duplicates", params=both), 422)
     assert "'=>'" in refused(post("/v1/search", text="a", where={"a": {"=>": 1}}), 422)
     assert "takes a list of" in refused(post("/v1/search", text="a", where={"$or": {"a": 1}}), 422)
 

@@ -1,16 +1,33 @@
-"""A uvicorn without the parts that the protocol is built on is named when the service starts."""
+"""The connections of the service; a uvicorn without the parts that they are built on is named."""
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from boltzhash.cli.parser import MISSING_EXTRA, main
 from boltzhash.errors import MissingExtraError
 from boltzhash.server.protocol import check_uvicorn
+from boltzhash.server.settings import Settings
+from services import serving_in_a_thread
+
+
+def test_no_answer_waits_for_the_one_before_to_be_acknowledged(folder: Path) -> None:
+    """Nagle's algorithm would hold it back, and the client's kernel takes 40 ms."""
+    with (
+        serving_in_a_thread(Settings(str(folder))) as served,
+        httpx.Client(base_url=f"http://localhost:{served.port}") as client,
+    ):
+        for _ in range(2):
+            assert client.get("/healthz").status_code == 200
+        (kept,) = served.server.server_state.connections
+        used = kept.transport.get_extra_info("socket")
+        assert used.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

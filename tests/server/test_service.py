@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.codes import hamming, unpack
 from boltzhash.collection import Collection
+from boltzhash.server.settings import Settings
 from boltzhash.text.tokens import tokenize
+from services import serving_in_a_thread
 
 SEARCHES = ["star and planet", "the bread is in the oven", "captain of a ship", "sail moon sugar"]
 
@@ -41,18 +43,20 @@ def pairs(answer: httpx.Response) -> list[tuple[Any, int]]:
 
 
 @pytest.mark.parametrize("text", SEARCHES)
-def test_search_by_text_is_exact(served: Any, corrsh: Hasher, documents: Any, text: str) -> None:
-    answer = served.post("/v1/search", text=text, k=15)
+def test_search_by_codes_is_exact(served: Any, corrsh: Hasher, documents: Any, text: str) -> None:
+    answer = served.post("/v1/search", text=text, k=15, by="codes")
     assert pairs(answer) == exact(corrsh, documents, corrsh.transform([text])[0], 15)
     body = answer.json()
     assert body["query"] == {
         "code": corrsh.transform([text]).tobytes().hex(),
+        "by": "codes",
         "known_words": int(corrsh.known_word_counts([text])[0]),
     }
     assert body["generation"] == 1
     by_id = {document["id"]: document for document in documents}
     for hit in body["hits"]:
         document = by_id[hit["id"]]
+        assert (hit["score"], hit["parts"], hit["words"]) == (None, None, None)
         assert hit["metadata"] == document["metadata"]
         assert hit["code"] == corrsh.transform([document["text"]]).tobytes().hex()
         line = "".join(piece["text"] for piece in hit["snippet"])
@@ -61,36 +65,159 @@ def test_search_by_text_is_exact(served: Any, corrsh: Hasher, documents: Any, te
         assert marked == set(tokenize(text)).intersection(tokenize(document["text"]))
 
 
-def test_search_reranked_is_the_collections(served: Any, served_folder: Path) -> None:
-    answer = served.post("/v1/search", text="planet moon", k=5, rerank=True)
-    with Collection.open(served_folder) as collection:
-        matches = collection.search("planet moon", 5, rerank=True)
-    assert pairs(answer) == [(match.id, match.distance) for match in matches]
+def ranking(hits: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """What a collection found, as the service says it."""
+    return [
+        (hit.id, hit.distance, round(hit.score, 4), round(hit.words, 4), hit.code.hex())
+        for hit in hits
+    ]
 
 
-def test_an_order_that_is_not_known_is_refused(served: Any) -> None:
-    by_words = served.post("/v1/search", text="planet moon", rerank=True, order="words")
-    assert by_words.json() == served.post("/v1/search", text="planet moon", rerank=True).json()
-    refused = served.post("/v1/search", text="planet moon", rerank=True, order="mood")
-    assert refused.status_code == 422
-    assert (
-        "order must be one of words, confidence, got 'mood'" in refused.json()["error"]["message"]
-    )
+def ranking_of(answer: httpx.Response) -> list[tuple[Any, ...]]:
+    assert answer.status_code == 200, answer.text
+    names = ("id", "distance", "score", "words", "code")
+    return [tuple(hit[name] for name in names) for hit in answer.json()["hits"]]
 
 
-@pytest.mark.parametrize("rerank", [False, True])
-@pytest.mark.parametrize("id_", ["sky-3", "kitchen-40", 7])
-def test_more_like_a_document_leaves_it_out(
-    served: Any, corrsh: Hasher, documents: Any, id_: Any, rerank: bool
+@pytest.mark.parametrize("by", [None, "both", "words"])
+@pytest.mark.parametrize(
+    "text", [*SEARCHES, "planets of the moon -star", '"star planet"', "sea-61", "xylophone bread"]
+)
+def test_search_by_words_is_the_collections(
+    served: Any, served_folder: Path, text: str, by: str | None
 ) -> None:
-    text = next(d["text"] for d in documents if d["id"] == id_)
-    answer = served.post("/v1/similar", id=id_, k=8, rerank=rerank)
+    answer = served.post("/v1/search", text=text, k=15, by=by)
+    with Collection.open(served_folder) as collection:
+        expected = collection.search(text, 15, by=by)
+    assert ranking_of(answer) == ranking(expected)
+    assert answer.json()["query"]["by"] == expected.by == (by or "both")
+
+
+def test_the_parts_of_a_score_are_those_of_the_formula(served: Any, corrsh: Hasher) -> None:
+    text = "planets and a moon"
+    (margins,) = corrsh.margins(corrsh.tfidf([text]))
+    hits = served.post("/v1/search", text=text, k=100).json()["hits"]
+    spreads = []
+    for hit in hits:
+        signs = np.where(
+            unpack(np.frombuffer(bytes.fromhex(hit["code"]), np.uint8)[None])[0], 1, -1
+        )
+        by_code = 0.15 * float(signs @ margins) / float(np.linalg.norm(margins))
+        assert hit["parts"]["code"] == pytest.approx(by_code, abs=1e-4)
+        assert sum(hit["parts"].values()) == pytest.approx(hit["score"], abs=2e-4)
+        if hit["words"] > 0:
+            spreads.append(hit["words"] / hit["parts"]["words"])
+        else:
+            assert hit["parts"]["words"] == pytest.approx(0, abs=1e-4)
+    np.testing.assert_allclose(spreads, spreads[0], rtol=2e-3)  # one spread for all
+    assert 20 < len(spreads) < len(hits)
+    by_words = served.post("/v1/search", text=text, by="words").json()["hits"]
+    assert all(hit["parts"] == {"words": hit["score"], "code": 0} for hit in by_words)
+    assert by_words
+
+
+@pytest.mark.parametrize("order", ["distance", "confidence", "words"])
+def test_an_order_is_the_collections(served: Any, served_folder: Path, order: str) -> None:
+    answer = served.post("/v1/search", text="planet moon", k=20, order=order)
+    with Collection.open(served_folder) as collection:
+        expected = collection.search("planet moon", 20, order=order)
+    assert pairs(answer) == [(hit.id, hit.distance) for hit in expected]
+    assert answer.json()["query"]["by"] == "codes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"text": ""}, "the query is empty: give a text to search for"),
+        ({"text": " \t"}, "the query is empty: give a text to search for"),
+        (
+            {"text": "-moon"},
+            "'-moon' has no word to search for: add one that documents should have",
+        ),
+        ({"text": '"" - "'}, "has no word to search for"),
+        ({"text": "moon", "order": "mood"}, "order must be one of distance, confidence, words"),
+        (
+            {"text": "moon", "order": "words", "by": "both"},
+            "order and approximate are for by='codes'",
+        ),
+        ({"text": "moon", "by": "mood"}, "Input should be 'both', 'words' or 'codes'"),
+        ({"text": "moon", "rerank": True}, "Extra inputs are not permitted"),
+    ],
+)
+def test_what_cannot_be_searched_for_is_refused(
+    served: Any, asked: dict[str, Any], problem: str
+) -> None:
+    refused = served.post("/v1/search", **asked)
+    assert refused.status_code == 422
+    assert problem in refused.json()["error"]["message"]
+
+
+def test_a_collection_without_an_index_of_words_is_searched_by_codes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boltzhash.collection.sqlite.store.SqliteStore.keeps_words", False)
+    with (
+        serving_in_a_thread(Settings(str(folder))) as served,
+        httpx.Client(base_url=f"http://localhost:{served.port}", timeout=30) as client,
+    ):
+        assert client.get("/v1/stats").json()["keeps_words"] is False
+        for path, asked in (("search", {"text": "moon"}), ("similar", {"id": "sky-3"})):
+            found = client.post(f"/v1/{path}", json=asked).json()
+            assert found["query"]["by"] == "codes"
+            assert found["hits"]
+            for by in ("words", "both"):
+                refused = client.post(f"/v1/{path}", json={**asked, "by": by})
+                assert refused.status_code == 422
+                told = refused.json()["error"]["message"]
+                assert told.endswith("keeps no index of words: search it by codes")
+
+
+@pytest.mark.parametrize("by", [None, "words", "codes"])
+@pytest.mark.parametrize("id_", ["sky-3", "kitchen-40", 7])
+def test_more_like_a_document_is_the_collections(
+    served: Any, served_folder: Path, corrsh: Hasher, documents: Any, id_: Any, by: str | None
+) -> None:
+    where = {"number": {"<": 80}}
+    answer = served.post("/v1/similar", id=id_, k=8, by=by, where=where)
     found = pairs(answer)
-    if not rerank:
-        nearest = exact(corrsh, documents, corrsh.transform([text])[0], 9)
-        assert found == [pair for pair in nearest if pair[0] != id_][:8]
     assert len(found) == 8
     assert id_ not in [found_id for found_id, _ in found]
+    if by == "codes":
+        text = next(d["text"] for d in documents if d["id"] == id_)
+        allowed = [d for d in documents if d["metadata"].get("number", 80) < 80]
+        nearest = exact(corrsh, allowed, corrsh.transform([text])[0], 9)
+        assert found == [pair for pair in nearest if pair[0] != id_][:8]
+    else:
+        with Collection.open(served_folder) as collection:
+            assert ranking_of(answer) == ranking(collection.more_like(id_, 8, by=by, where=where))
+
+
+def test_words_are_marked_in_every_form(serve: Callable[..., Any], folder: Path) -> None:
+    texts = {
+        "in a sentence": "The captain was sailing. She reads old charts, and he read them too.",
+        "as a name": "See email.message, EmailMessage and send_email for e-mail in the U.S.A.",
+        "without spaces": "東京都の天気は晴れ",
+    }
+    with serve(folder) as service:
+        written = [{"id": id_, "text": text} for id_, text in texts.items()]
+        service.write("/v1/documents", documents=written)
+
+        def marked(text: str) -> dict[str, list[str]]:
+            found = service.post("/v1/search", text=text, by="words").json()["hits"]
+            return {
+                hit["id"]: [piece["text"] for piece in hit["snippet"] if piece.get("marked")]
+                for hit in found
+                if hit["id"] in texts
+            }
+
+        assert marked("reading a chart") == {"in a sentence": ["reads", "charts", "read"]}
+        assert marked("emails of the USA") == {
+            "as a name": ["email", "EmailMessage", "email", "e-mail", "U.S.A"]
+        }
+        assert marked("京都の") == {"without spaces": ["京都の"]}
+        assert marked("reads -captain") == {}
+        asked = {"query": {"text": "reading"}, "id": "in a sentence"}
+        assert service.post("/v1/explain", **asked).json()["shared_words"] == ["reads"]
 
 
 def test_ids_of_other_types_are_other_ids(served: Any) -> None:
@@ -108,9 +235,11 @@ def test_search_by_code_is_exact(served: Any, corrsh: Hasher, documents: Any) ->
 def test_filters_come_before_the_cut(served: Any, corrsh: Hasher, documents: Any) -> None:
     where = {"topic": ["sea", "kitchen"], "number": {">=": 50, "<": 70}}
     allowed = [d for d in documents if 50 <= d["metadata"].get("number", 0) < 70]
-    answer = served.post("/v1/search", text="star", k=100, where=where)
+    answer = served.post("/v1/search", text="star", k=100, where=where, by="codes")
     assert pairs(answer) == exact(corrsh, allowed, corrsh.transform(["star"])[0], 100)
     assert len(allowed) == 20
+    by_both = served.post("/v1/search", text="star", k=100, where=where)
+    assert {hit["id"] for hit in by_both.json()["hits"]} == {d["id"] for d in allowed}
 
 
 def test_filters_are_combined(served: Any, documents: Any) -> None:
@@ -137,9 +266,21 @@ def test_null_is_no_filter(served: Any) -> None:
     assert served.post("/v1/search", text="star", where={}).json() == plain
 
 
-def test_a_query_of_unknown_words_says_so(served: Any) -> None:
-    answer = served.post("/v1/search", text="xylophone").json()
-    assert answer["query"]["known_words"] == 0
+def test_a_query_of_unknown_words_says_so_and_finds_by_its_words(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder) as service:
+        nothing = service.post("/v1/search", text="xylophone").json()
+        assert (nothing["query"]["known_words"], nothing["hits"]) == (0, [])
+        added = [{"id": "new", "text": "Two xylophones."}]
+        assert service.write("/v1/documents", documents=added).status_code == 200
+        answer = service.post("/v1/search", text="xylophone").json()
+        assert answer["query"]["known_words"] == 0
+        (hit,) = answer["hits"]
+        assert (hit["id"], hit["parts"]["code"]) == ("new", 0)
+        assert hit["parts"]["words"] == hit["score"] > 0
+        by_codes = service.post("/v1/search", text="xylophone", by="codes").json()
+        assert len(by_codes["hits"]) == 10
 
 
 # Explaining
@@ -210,27 +351,34 @@ def test_a_bit_lists_the_documents_of_which_it_is_surest(
 # The collection
 
 
-def test_near_duplicates_are_the_collections(
-    served: Any, served_folder: Path, corrsh: Hasher, documents: Any
-) -> None:
+def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -> None:
     with Collection.open(served_folder) as collection:
-        groups = collection.duplicates(1)
-
-    def likeness(group: list[Any]) -> float:
-        """The greatest cosine of two of the first twenty."""
-        texts = [d["text"] for id_ in group[:20] for d in documents if d["id"] == id_]
-        words = corrsh.tfidf(texts).toarray()
-        return float(np.round(np.max(words @ words.T - 2 * np.eye(len(texts))), 6))
-
-    expected = sorted(groups, key=likeness, reverse=True)
-    assert {"sky-0", 7} <= set(expected[0])  # one is a copy of the other
-    answer = served.client.get("/v1/duplicates", params={"radius": 1, "limit": 100}).json()
-    assert answer["n_groups"] == len(expected) > 0
-    found = [[d["id"] for d in group["documents"]] for group in answer["groups"]]
-    assert found == [group[:20] for group in expected]
-    assert answer["n_extra"] == sum(len(group) - 1 for group in expected)
-    second = served.client.get("/v1/duplicates", params={"radius": 1, "offset": 1, "limit": 1})
+        groups = collection.duplicates(0.5, keep="newest")
+    assert groups
+    asked = {"min_similarity": 0.5, "keep": "newest", "limit": 100}
+    answer = served.client.get("/v1/duplicates", params=asked).json()
+    assert (answer["min_similarity"], answer["keep"], answer["siblings"]) == (0.5, "newest", False)
+    assert answer["n_groups"] == len(groups)
+    assert answer["n_extra"] == sum(len(group.duplicates) for group in groups)
+    for told, group in zip(answer["groups"], groups, strict=True):
+        assert told["size"] == 1 + len(group.duplicates)
+        assert told["kept"] == group.kept
+        assert told["duplicates"] == [member._asdict() for member in group.duplicates]
+        whole = [group.kept, *(member.id for member in group.duplicates)][:20]
+        assert [document["id"] for document in told["documents"]] == whole
+    second = served.client.get("/v1/duplicates", params={**asked, "offset": 1, "limit": 1})
     assert second.json()["groups"] == answer["groups"][1:2]
+    default = served.client.get("/v1/duplicates").json()  # not what was asked for last
+    assert [group["kept"] for group in default["groups"]] == ["sky-0"]
+    assert default["groups"][0]["duplicates"] == [{"id": 7, "similarity": 1.0}]
+
+
+def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
+    with Collection.open(served_folder) as collection:
+        groups = collection.siblings(1.0)
+    answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
+    assert answer.json()["siblings"] is True
+    assert [group["kept"] for group in answer.json()["groups"]] == [group.kept for group in groups]
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:
@@ -244,7 +392,7 @@ def test_fields_list_the_commonest_values(served: Any) -> None:
 def test_stats_and_documents(served: Any, documents: Any) -> None:
     stats = served.client.get("/v1/stats").json()
     assert (stats["documents"], stats["bits"], stats["method"]) == (len(documents), 32, "CorrSH")
-    assert stats["writing"] is True
+    assert (stats["writing"], stats["keeps_words"]) == (True, True)
     got = served.post("/v1/documents/get", ids=[7, "none", "sea-61"]).json()["documents"]
     assert [(d["id"], d["text"], d["metadata"]) for d in got] == [
         (d["id"], d["text"], d["metadata"]) for d in (documents[-1], documents[61])
@@ -279,7 +427,7 @@ def test_writes_are_seen_at_once_and_raise_the_generation(
         gone = service.write("/v1/documents/delete", ids=["sky-0", "nowhere"])
         assert gone.json() == {"generation": 4, "deleted": 1}
         left = [*documents[1:], other]
-        found = service.post("/v1/search", text="sugar", k=100)
+        found = service.post("/v1/search", text="sugar", k=100, by="codes")
         assert pairs(found) == exact(lsh, left, lsh.transform(["sugar"])[0], 100)
         assert service.stop() == 0
     with Collection.open(folder) as collection:
@@ -393,6 +541,19 @@ def test_the_description_names_every_address_and_the_page_shows_it(served: Any) 
     assert not re.search(r'(src|href)="(https?:)?//', page.text)
 
 
+def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
+    schemas = served.client.get("/openapi.json").json()["components"]["schemas"]
+    hit, asked = schemas["Hit"]["properties"], schemas["SearchRequest"]["properties"]
+    for name in ("score", "parts", "words", "distance"):
+        assert hit[name]["description"]
+    assert schemas["Parts"]["required"] == ["words", "code"]
+    assert asked["by"]["anyOf"][0]["enum"] == ["both", "words", "codes"]
+    assert "rerank" not in asked
+    page = served.client.get("/docs").text
+    for text in ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes"):
+        assert text in page
+
+
 def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
     tag = served.client.get("/page/app.js").headers["etag"]
     for given in (tag, f"W/{tag}", f'"other", {tag}'):  # proxies that compress weaken tags
@@ -427,7 +588,7 @@ def test_a_rehash_elsewhere_is_seen(
         assert service.post("/v1/search", text="moon").json()["query"]["code"].__len__() == 4
         with Collection.open(folder) as collection:
             collection.rehash(corrsh)
-        answer = service.post("/v1/search", text="moon", k=30)
+        answer = service.post("/v1/search", text="moon", k=30, by="codes")
         assert pairs(answer) == exact(corrsh, documents, corrsh.transform(["moon"])[0], 30)
 
 
@@ -439,8 +600,9 @@ def test_serving_imports_nothing_that_is_slow_to_import(folder: Path) -> None:
         "from starlette.testclient import TestClient\n"
         "app = create_app(Settings(Path(sys.argv[1])))\n"
         "with TestClient(app, 'http://localhost') as client:\n"
-        "    body = {'text': 'moon', 'rerank': True}\n"
+        "    body = {'text': 'moon', 'order': 'words'}\n"
         "    assert client.post('/v1/search', json=body).json()['hits']\n"
+        "    assert client.post('/v1/search', json={'text': 'moon'}).json()['hits']\n"
         "heavy = {'torch', 'umap', 'sklearn', 'scipy.stats', 'pandas'}.intersection(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

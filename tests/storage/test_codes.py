@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from boltzhash.codes import Codes
-from boltzhash.errors import ModelError
-from boltzhash.storage.codes import FORMAT_VERSION, read_codes, write_codes
+from boltzhash.errors import DuplicateIdError, ModelError
+from boltzhash.storage import codes as codes_module
+from boltzhash.storage.codes import FORMAT_VERSION, SeenDigests, read_codes, write_codes
 
 MODEL = "fingerprint of a model"
 FILES = ["codes.npy", "config.json", "ids.jsonl", "no_known_word.npy"]
@@ -314,3 +315,53 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     folder = write(tmp_path / "codes")
     np.save(folder / "codes.npy", np.array([object], dtype=object), allow_pickle=True)
     assert refusal(folder).startswith(f"{folder} is damaged: ")
+
+
+# Ids that come twice
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("place", [0, 1, 63, 149])
+def test_an_id_that_comes_again_is_found_wherever_it_was(
+    tmp_path: Path, size: int, place: int
+) -> None:
+    """However the ids are cut into blocks: they are 0 to 149, then ``place`` once more."""
+    ids = [*range(150), place]
+    with (
+        pytest.raises(
+            DuplicateIdError, match=f"the id {place} is there twice: documents {place} and"
+        ),
+        write_codes(tmp_path / "codes", n_bits=16, model=MODEL) as writer,
+    ):
+        for start in range(0, len(ids), size):
+            block = ids[start : start + size]
+            writer.append(some_codes(len(block)), block, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_integer_is_not_the_string_of_its_digits(tmp_path: Path) -> None:
+    with write_codes(tmp_path / "codes", n_bits=16, model=MODEL) as writer:
+        writer.append(some_codes(2), [7, "7"], None)
+
+
+def test_two_ids_may_share_a_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Weak:
+        def __init__(self, content: bytes, digest_size: int) -> None:
+            self.size = digest_size
+
+        def digest(self) -> bytes:
+            return bytes(self.size)
+
+    monkeypatch.setattr(codes_module, "blake2b", Weak)
+    with write_codes(tmp_path / "codes", n_bits=16, model=MODEL) as writer:
+        for start in range(0, 10, 2):
+            writer.append(some_codes(2), [start, start + 1], None)
+    assert read_codes(tmp_path / "codes", model=MODEL).ids == list(range(10))
+
+
+def test_what_is_kept_of_ids_does_not_take_more_than_its_digests() -> None:
+    seen = SeenDigests()
+    for start in range(0, 5000, 50):
+        assert len(seen.add([str(n) for n in range(start, start + 50)])) == 0
+    assert sum(run.nbytes for run in seen._runs) == 8 * 5000
+    assert len(seen._runs) < 10

@@ -17,8 +17,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import boltzhash
-from boltzhash import CorrSH
+from boltzhash import ITQ, CorrSH, load
 from boltzhash.errors import ModelError
+from boltzhash.hashers import ADDED_LATER
 from boltzhash.storage import folders
 from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
 
@@ -196,6 +197,23 @@ def test_an_error_while_writing_leaves_the_old_folder(
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_an_error_names_the_folder_and_not_what_is_under_construction(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    for nameless in (True, False):
+        with (
+            pytest.raises(OSError, match="No space") as raised,
+            atomic_folder(target, KIND) as fresh,
+        ):
+            raise OSError(*(28, "No space left"), *(() if nameless else (str(fresh / "a"),)))
+        assert raised.value.filename == str(target)
+    with (
+        pytest.raises(FileNotFoundError) as raised_elsewhere,
+        atomic_folder(target, KIND),
+    ):
+        (tmp_path / "corpus.jsonl").read_text()
+    assert raised_elsewhere.value.filename == str(tmp_path / "corpus.jsonl")
+
+
 def test_a_file_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with (
@@ -211,3 +229,11 @@ def test_folder_permissions_follow_the_umask(tmp_path: Path) -> None:
         pass
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_model_from_before_an_argument_was_added_is_loaded(tmp_path: Path) -> None:
+    hasher = ITQ(8, max_df=1.0).fit(["stars and planets", "planets and moons", "bread and butter"])
+    hasher.save(tmp_path / "model")
+    params = json.loads((tmp_path / "model" / CONFIG).read_text())["params"]
+    forge_config(tmp_path / "model", params={k: params[k] for k in params.keys() - ADDED_LATER})
+    assert load(tmp_path / "model").fingerprint() == hasher.fingerprint()

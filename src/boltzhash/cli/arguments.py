@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boltzhash.corpus import Document
+    from boltzhash.corpus.records import OnBad
 
 COLLECTION = (
     "a folder, or a URL such as postgresql://host/database#name or milvus://host:19530#name"
@@ -30,16 +34,44 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "corpus",
         metavar="CORPUS",
-        help="JSONL, CSV or TSV (each also .gz), Parquet, a folder of text files, or - for JSONL "
-        "on standard input",
+        nargs="+",
+        help="JSONL, CSV or TSV (each also .gz), Parquet, a folder of these or of text files, a pattern "
+        "such as 'data/*.jsonl', or - for JSONL on standard input; several are read as one",
     )
     add_fields(parser)
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text-field", default="text", help="field that holds the text (text)")
-    parser.add_argument("--id-field", help="field that holds the id (id, else the row number)")
+    parser.add_argument(
+        "--id-field", help="field that holds the id (id, else _id, else the row number)"
+    )
+    parser.add_argument(
+        "--id-as-string",
+        action="store_true",
+        help="make every id a string, also one that is neither a string nor an integer",
+    )
     parser.add_argument("--encoding", default="utf-8", help="of text files (utf-8)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--format",
+        metavar="NAME",
+        help="how to read files, whatever their names say, and standard input: jsonl, csv, tsv, "
+        "parquet, lines or files (a document a file)",
+    )
+    how.add_argument(
+        "--lines",
+        dest="format",
+        action="store_const",
+        const="lines",
+        help="each line of a text is a document",
+    )
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave out records that are no documents, say how many and why, and write them to a file "
+        "beside the output: OUTPUT.skipped.jsonl",
+    )
 
 
 def add_metadata(parser: argparse.ArgumentParser) -> None:
@@ -88,8 +120,11 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def read_documents(options: argparse.Namespace) -> Iterator[Document]:
-    """The documents of the corpus that the options name, with metadata if the command takes any."""
+def read_documents(options: argparse.Namespace, on_bad: OnBad | None = None) -> Iterator[Document]:
+    """The documents of the corpus that the options name, with metadata if the command takes any.
+
+    ``on_bad`` is told of records that ``--skip-bad`` leaves out.
+    """
     from boltzhash.corpus import read_corpus
 
     wanted: bool | list[str] = hasattr(options, "metadata")
@@ -99,25 +134,58 @@ def read_documents(options: argparse.Namespace) -> Iterator[Document]:
         options.corpus,
         text_field=options.text_field,
         id_field=options.id_field,
+        id_as_string=options.id_as_string,
         encoding=options.encoding,
         metadata=wanted,
+        format=options.format,
+        on_bad=on_bad or (_ignored if options.skip_bad else None),
     )
+
+
+def _ignored(_: object) -> None:
+    """A bad record where it has been told of before."""
+
+
+def corpus_name(options: argparse.Namespace) -> str:
+    """The corpus as it was typed."""
+    return shlex.join(options.corpus)
 
 
 def with_progress(
     documents: Iterator[Document], doing: str, total: int | None = None
 ) -> Iterator[Document]:
-    """The documents, counted on a terminal."""
-    from tqdm import tqdm
+    """The documents, counted as they are read."""
+    from boltzhash.progress import counted
 
-    return iter(tqdm(documents, desc=doing, unit=" documents", total=total, disable=None))
+    return counted(documents, doing, "documents", total)
 
 
-def count_on_a_terminal(options: argparse.Namespace) -> int | None:
-    """How many documents the corpus has, to tell the time left; None if nobody would see it."""
-    if sys.stderr is None or not sys.stderr.isatty() or options.corpus == "-":
+def count_documents(options: argparse.Namespace) -> int | None:
+    """How many documents the corpus has, to tell the time left.
+
+    None if nobody would see it, or if the corpus can be read only once or is broken, which is told
+    when it is read.
+    """
+    from boltzhash.corpus import CorpusError
+    from boltzhash.corpus.places import places_of
+    from boltzhash.progress import is_quiet
+
+    paths = [Path(place) for place in places_of(options.corpus)]
+    if is_quiet() or not all(path.is_file() or path.is_dir() for path in paths):
         return None
-    return sum(1 for _ in with_progress(read_documents(options), "counting"))
+    logger = logging.getLogger("boltzhash")
+    reading = argparse.Namespace(**{**vars(options), "skip_bad": True})
+    logger.addFilter(_is_no_warning)  # those come when it is read for good
+    try:
+        return sum(1 for _ in with_progress(read_documents(reading), "counting"))
+    except (CorpusError, OSError):
+        return None
+    finally:
+        logger.removeFilter(_is_no_warning)
+
+
+def _is_no_warning(record: logging.LogRecord) -> bool:
+    return record.levelno < logging.WARNING
 
 
 def read_queries(options: argparse.Namespace) -> list[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+import shlex
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
+from boltzhash.cli import duplicates
 from boltzhash.cli.arguments import (
     COLLECTION,
     add_collection,
@@ -13,13 +16,23 @@ from boltzhash.cli.arguments import (
     add_json,
     add_metadata,
     add_model,
-    count_on_a_terminal,
+    corpus_name,
+    count_documents,
     read_documents,
     read_queries,
     with_progress,
 )
-from boltzhash.cli.opening import opened, opened_or_created
-from boltzhash.cli.reporting import OK, report, say
+from boltzhash.cli.learning import add_learning, opened_or_learned, refuse_learning
+from boltzhash.cli.opening import (
+    is_collection,
+    is_model_or_codes,
+    meant_id,
+    opened,
+    opened_or_created,
+)
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, RESUMES, interruption_says, report, say
+from boltzhash.cli.skipping import SkippedRecords, skipped_records
+from boltzhash.errors import ChangedDocumentsError
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -30,11 +43,12 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "index",
         help="make a collection of a corpus",
+        usage="%(prog)s [options] [MODEL] CORPUS [CORPUS ...] -o COLLECTION",
         description="Make a collection of all documents of a corpus, with a copy of the model in it. "
+        "MODEL is a folder written by fit; without it a model is learned from the corpus first. "
         "The fields of a record other than text and id become metadata. An interrupted index resumes "
-        "where it stopped when the same command runs again.",
+        "where it stopped when the same command runs again; on a server, learning starts over.",
     )
-    add_model(parser)
     add_corpus(parser)
     parser.add_argument(
         "-o",
@@ -43,9 +57,16 @@ def add_parsers(subparsers: Any) -> None:
         metavar="COLLECTION",
         help=f"where to make it: {COLLECTION}",
     )
+    parser.add_argument(
+        "--start-over",
+        action="store_true",
+        help="delete what an interrupted index has left there, and begin again",
+    )
     add_metadata(parser)
     add_json(parser)
-    parser.set_defaults(run=index)
+    add_learning(parser)
+    # A corpus after options is not recognised if a model came before them: it is left for queries.
+    parser.set_defaults(run=index, queries=[], usage_error=parser.error)
 
     parser = subparsers.add_parser(
         "add",
@@ -76,16 +97,7 @@ def add_parsers(subparsers: Any) -> None:
     add_json(parser)
     parser.set_defaults(run=delete)
 
-    parser = subparsers.add_parser(
-        "duplicates",
-        help="find near-duplicates in a collection",
-        description="Print all groups of documents linked by steps of at most --radius bits, one "
-        "group per line, ids separated by tabs.",
-    )
-    add_collection(parser)
-    parser.add_argument("--radius", type=int, required=True, help="bits in which codes may differ")
-    add_json(parser)
-    parser.set_defaults(run=duplicates)
+    duplicates.add_parser(subparsers)
 
     parser = subparsers.add_parser(
         "stats",
@@ -124,66 +136,92 @@ def add_parsers(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "export",
-        help="write the documents of a collection as JSONL",
-        description="Write id, text and metadata of every document, one JSON object per line.",
+        help="write the documents of a collection as JSONL, or its codes",
+        description="Write id, text and metadata of every document, one JSON object per line. With "
+        "--codes, ids and packed codes: a folder as encode writes it (NumPy), or a Parquet file if its "
+        "name ends in .parquet.",
     )
     add_collection(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="JSONL", help="file to write")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write; - is standard output"
+    )
+    parser.add_argument("--codes", action="store_true", help="the codes instead of the documents")
     add_json(parser)
     parser.set_defaults(run=export)
 
 
 def index(options: argparse.Namespace) -> int:
-    from boltzhash.hashers import load
+    before = RESUMES if is_collection(options.output) else NOTHING_KEPT
+    with interruption_says(lambda: before):
+        return _index(options)
 
-    name = f"index {options.corpus}"
-    hasher = load(options.model)
-    corpus = read_documents(options)  # before a folder is made: the corpus may not be there
-    with opened_or_created(options.output, hasher) as collection:
-        unfinished = collection.unfinished()
-        if unfinished is None and len(collection):
-            raise FileExistsError(
-                f"{collection.location} is already a collection: add to it with `boltzhash add`"
-            )
-        if unfinished is not None and unfinished["name"] != name:
+
+def _index(options: argparse.Namespace) -> int:
+    _tell_model_from_corpus(options)
+    start = time.monotonic()
+    name = f"index {corpus_name(options)}"
+    skipped = skipped_records(options, options.output)
+    corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
+    with (
+        _opened_or_made(options) as collection,
+        interruption_says(lambda: _what_is_kept(collection, learned=options.model is None)),
+    ):
+        if options.start_over and collection.unfinished() is not None:
+            collection.delete(document.id for document in collection)
+            collection.forget_unfinished()
+        _check_new_or_resumed(collection, name)
+        shown = with_progress(corpus, "indexing", count_documents(options))
+        try:
+            added = collection.add_resumably(shown, name)
+        except ChangedDocumentsError as error:
             raise ValueError(
-                f"{collection.location} is unfinished: run `{unfinished['name']}` again, not "
-                f"`{name}`"
-            )
-        if unfinished is not None:
-            _say_where_it_resumes(unfinished)
-        shown = with_progress(corpus, "indexing", count_on_a_terminal(options))
-        added = collection.add_resumably(shown, name)
+                f"{error}. To start over, run the same command with --start-over: it deletes the "
+                f"{len(collection)} documents that are in {collection.location}, and begins again"
+            ) from None
         unknown = collection.stats()["no_known_word"]
         if unknown:
             say(
                 f"{unknown} documents have no word that the model knows; they share the code of the "
                 "empty document"
             )
-        return _report_written(collection, options, added)
+        if options.model is not None:
+            return _report_written(collection, options, added, skipped)
+        return _report_learned(collection, options, added, skipped, time.monotonic() - start)
 
 
 def add(options: argparse.Namespace) -> int:
-    name = f"add {options.corpus}"
+    name = f"add {corpus_name(options)}"
     with opened(options.collection) as collection:
-        corpus = read_documents(options)
-        total = count_on_a_terminal(options)
+        skipped = skipped_records(options, options.collection)
+        corpus = read_documents(options, skipped)
+        total = count_documents(options)
+        unfinished = collection.unfinished()
+        goes_on = unfinished is not None and unfinished["name"] == name
         if options.upsert:
             written = collection.upsert(with_progress(corpus, "writing", total))
-            return _report_written(collection, options, written)
-        unfinished = collection.unfinished()
-        if unfinished is not None and unfinished["name"] == name:
+            if goes_on:
+                collection.forget_unfinished()
+            return _report_written(collection, options, written, skipped)
+        if unfinished is not None and goes_on:
             _say_where_it_resumes(unfinished)
         elif unfinished is not None:
             say(f"`{unfinished['name']}` was interrupted and can no longer resume where it stopped")
-        written = collection.add_resumably(with_progress(corpus, "adding", total), name)
-        return _report_written(collection, options, written)
+        with interruption_says(lambda: _what_is_kept(collection)):
+            shown = with_progress(corpus, "adding", total)
+            try:
+                written = collection.add_resumably(shown, name)
+            except ChangedDocumentsError as error:
+                raise ValueError(
+                    f"{error}. To start over, run the same command with --upsert: it overwrites the "
+                    "documents that are already there, and adds the others"
+                ) from None
+        return _report_written(collection, options, written, skipped)
 
 
 def delete(options: argparse.Namespace) -> int:
     given = read_queries(options)
     with opened(options.collection) as collection:
-        ids = [_id(text, collection) for text in given]
+        ids = [meant_id(text, collection) for text in given]
         deleted = collection.delete(ids)
         facts = {
             "deleted": deleted,
@@ -194,17 +232,6 @@ def delete(options: argparse.Namespace) -> int:
     return report(
         options, facts, f"deleted {deleted} documents, {facts['documents']} are left{not_there}"
     )
-
-
-def duplicates(options: argparse.Namespace) -> int:
-    with opened(options.collection) as collection:
-        groups = collection.duplicates(options.radius)
-    for group in groups:
-        print(json.dumps(group, ensure_ascii=False) if options.json else "\t".join(map(str, group)))
-    if not options.json:
-        n_extra = sum(len(group) - 1 for group in groups)
-        say(f"{len(groups)} groups; without repetitions there would be {n_extra} fewer documents")
-    return OK
 
 
 def stats(options: argparse.Namespace) -> int:
@@ -223,18 +250,20 @@ def stats(options: argparse.Namespace) -> int:
         lines.append(f"unfinished: {facts['unfinished']['name']}")
     if facts["rehash"]:
         lines.append(f"rehash under way: {facts['rehash']['documents']} documents done")
+    if options.check:
+        facts["checked"] = True
+        lines.append("checked: everything is as it was written")
     return report(options, facts, "\n".join(lines))
 
 
 def rehash(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from boltzhash.hashers import load
+    from boltzhash.progress import progress
 
     hasher = load(options.model)
     with (
         opened(options.collection) as collection,
-        tqdm(total=len(collection), desc="rehashing", unit=" documents", disable=None) as bar,
+        progress("rehashing", "documents", total=len(collection)) as bar,
     ):
         collection.rehash(hasher, on_batch=lambda done, _: bar.update(done - bar.n))
         facts = {"documents": len(collection), "bits": hasher.n_bits}
@@ -251,28 +280,114 @@ def backup(options: argparse.Namespace) -> int:
 
 def export(options: argparse.Namespace) -> int:
     with opened(options.collection) as collection:
-        n = collection.export(options.output)
+        if options.output == "-":
+            if options.codes or options.json:
+                raise ValueError("-o - writes documents: leave out --codes and --json")
+            collection.export(sys.stdout)
+            return OK
+        write = collection.export_codes if options.codes else collection.export
+        n = write(options.output)
     facts = {"export": options.output, "documents": n}
     return report(options, facts, f"wrote {options.output}: {n} documents")
+
+
+def _check_new_or_resumed(collection: Collection, name: str) -> None:
+    """Refuse to index into what is finished, or was begun by another command."""
+    unfinished = collection.unfinished()
+    if unfinished is None and len(collection):
+        raise FileExistsError(
+            f"{collection.location} is already a collection: add to it with `boltzhash add`"
+        )
+    if unfinished is not None and unfinished["name"] != name:
+        raise ValueError(
+            f"{collection.location} is unfinished: run `{unfinished['name']}` again, not `{name}`, or "
+            "start over with --start-over"
+        )
+    if unfinished is not None:
+        _say_where_it_resumes(unfinished)
+
+
+def _what_is_kept(collection: Collection, *, learned: bool = False) -> str:
+    """After an interruption, when the collection itself may not answer any more."""
+    try:
+        unfinished = collection.unfinished()
+    except Exception:
+        return RESUMES
+    if unfinished is None:
+        return (
+            f"{collection.location} keeps what was learned; {RESUMES}" if learned else NOTHING_KEPT
+        )
+    return (
+        f"{collection.location} keeps the first {unfinished['done']} documents; the same command "
+        "resumes after them"
+    )
+
+
+def _tell_model_from_corpus(options: argparse.Namespace) -> None:
+    """A folder that fit has written comes before the corpus; what is no such folder is a corpus."""
+    options.corpus, options.model = [*options.corpus, *options.queries], None
+    if is_model_or_codes(options.corpus[0]):
+        options.model = options.corpus.pop(0)
+    if not options.corpus:
+        options.usage_error(f"{options.model} is not a corpus: name one after the model")
+    for place in filter(is_collection, options.corpus):
+        raise ValueError(
+            f"{place} is a collection, not a corpus: `boltzhash export` writes its documents to a file"
+        )
+    if "-" in options.corpus and options.model is None:
+        raise ValueError(
+            "standard input can be read only once, to learn a model or to index: name a MODEL, or "
+            "write it to a file first"
+        )
+
+
+def _opened_or_made(options: argparse.Namespace) -> Collection:
+    from boltzhash.hashers import load
+
+    if options.model is None:
+        return opened_or_learned(options)
+    refuse_learning(options)
+    return opened_or_created(options.output, load(options.model))
 
 
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
     say(f"resuming after the {unfinished['done']} documents that are already there")
 
 
-def _id(text: str, collection: Collection) -> str | int:
-    """The id that was meant: JSON if that is an id in the collection, else the text as it is."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, str) or value in collection else text
-
-
-def _report_written(collection: Collection, options: argparse.Namespace, n: int) -> int:
+def _report_written(
+    collection: Collection, options: argparse.Namespace, n: int, skipped: SkippedRecords | None
+) -> int:
     facts = {"collection": collection.location, "written": n, "documents": len(collection)}
+    if skipped is not None:
+        facts.update(skipped.report())
     return report(
         options,
         facts,
         f"{collection.location}: {n} documents written, {facts['documents']} in total",
+    )
+
+
+def _report_learned(
+    collection: Collection,
+    options: argparse.Namespace,
+    n: int,
+    skipped: SkippedRecords | None,
+    seconds: float,
+) -> int:
+    facts = {
+        "collection": collection.location,
+        "written": n,
+        "documents": len(collection),
+        "method": type(collection.hasher).__name__,
+        "bits": collection.hasher.n_bits,
+        "seconds": round(seconds, 1),
+    }
+    if skipped is not None:
+        facts.update(skipped.report())
+    return report(
+        options,
+        facts,
+        f"{collection.location}: {facts['documents']} documents, codes of {facts['bits']} bits "
+        f"({facts['method']}), {facts['seconds']} s\n"
+        f'ask it: boltzhash search {shlex.quote(collection.location)} "…"',
     )

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boltzhash.cli.opening import is_collection
 from boltzhash.cli.reporting import OK
 
 if TYPE_CHECKING:
@@ -55,17 +56,20 @@ def run_demo(queries: list[str], output: Path) -> None:
     """
     from boltzhash.corpus.docstrings import docstring_corpus
 
+    if not is_collection(str(output)):
+        print("learning from the docstrings of this Python: a minute or two, once", flush=True)
     start = time.monotonic()
     documents = [_with_metadata(document) for document in docstring_corpus()]
     print(f"{len(documents)} docstrings read in {time.monotonic() - start:.0f} s", flush=True)
     with _collection_of(documents, output) as collection:
         bits = collection.standing().n_bits
-        print(f"{len(documents)} documents in {len(documents) * bits // 8} bytes of codes")
-        print("\nrank, score, name, snippet")
+        print("\nrank, score, name, and a line of the text")
         for query in [*QUESTIONS, *queries]:
-            _show(collection, query)
+            print(f"\n{collection.search(query, SHOWN)}", flush=True)
     print(
-        f"\n{output} keeps it as a collection. To search it in a browser: boltzhash serve {output}"
+        f"\n{output} keeps {len(documents)} documents and {len(documents) * bits // 8} bytes of codes\n"
+        f'ask it:       boltzhash search {output} "sort a list"\n'
+        f"in a browser: boltzhash serve {output}"
     )
 
 
@@ -101,7 +105,3 @@ def _collection_of(documents: list[Document], output: Path) -> Collection:
             "another folder with --output"
         )
     return collection
-
-
-def _show(collection: Collection, query: str) -> None:
-    print(f"\n{collection.search(query, SHOWN)}", flush=True)

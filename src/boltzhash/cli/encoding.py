@@ -6,6 +6,7 @@ import argparse
 import json
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import (
@@ -13,11 +14,14 @@ from boltzhash.cli.arguments import (
     add_features,
     add_json,
     add_model,
+    corpus_name,
+    count_documents,
     read_documents,
     read_vectors,
     with_progress,
 )
-from boltzhash.cli.reporting import OK, say
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says, say
+from boltzhash.cli.skipping import skipped_records
 
 if TYPE_CHECKING:
     from boltzhash.hashers import Hasher
@@ -29,7 +33,7 @@ def add_parsers(subparsers: Any) -> None:
         "encode",
         help="turn a corpus into codes",
         description="Write the packed code and the id of every document to a folder. The corpus is "
-        "streamed: memory does not grow with it.",
+        "streamed: memory grows by 8 bytes a document.",
     )
     add_model(parser)
     add_corpus(parser)
@@ -38,8 +42,7 @@ def add_parsers(subparsers: Any) -> None:
     parser.add_argument(
         "--ray",
         action="store_true",
-        help="encode on the Ray cluster at RAY_ADDRESS, or on all CPUs here; CORPUS may then also be a "
-        "folder of JSONL, CSV or Parquet files",
+        help="encode on the Ray cluster at RAY_ADDRESS, or on all CPUs here",
     )
     add_json(parser)
     parser.set_defaults(run=encode)
@@ -48,8 +51,9 @@ def add_parsers(subparsers: Any) -> None:
 def encode(options: argparse.Namespace) -> int:
     from boltzhash.hashers import load
 
-    hasher = load(options.model)
-    counts = _encode_on_ray(hasher, options) if options.ray else _encode_here(hasher, options)
+    with interruption_says(lambda: _what_is_kept(options)):
+        hasher = load(options.model)
+        counts = _encode_on_ray(hasher, options) if options.ray else _encode_here(hasher, options)
     unknown = counts["no_known_word"]
     if unknown:
         say(
@@ -63,13 +67,22 @@ def encode(options: argparse.Namespace) -> int:
     return OK
 
 
-def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, int]:
+def _what_is_kept(options: argparse.Namespace) -> str:
+    shards = Path(f"{options.output}.shards")
+    if not options.ray or not shards.exists():
+        return NOTHING_KEPT
+    return f"{shards} keeps what is done; the same command resumes from there"
+
+
+def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any]:
     from boltzhash.storage.codes import write_codes
 
+    skipped = skipped_records(options, options.output)
+    total = count_documents(options)
     ids: deque[str | int] = deque()  # of the documents that were read and have no code yet
 
     def texts() -> Iterator[str]:
-        for document in with_progress(read_documents(options), "encoding"):
+        for document in with_progress(read_documents(options, skipped), "encoding", total):
             ids.append(document.id)
             yield document.text
 
@@ -77,22 +90,27 @@ def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, int]:
         for codes, known_words in hasher.transform_blocks(texts(), features=read_vectors(options)):
             writer.append(codes, [ids.popleft() for _ in codes], known_words)
         if writer.n_documents == 0:
-            raise ValueError(f"{options.corpus} is empty: there is nothing to encode")
-    return {"documents": writer.n_documents, "no_known_word": len(writer.no_known_word)}
+            raise ValueError(f"{corpus_name(options)} is empty: there is nothing to encode")
+    counts = {"documents": writer.n_documents, "no_known_word": len(writer.no_known_word)}
+    return counts if skipped is None else {**counts, **skipped.report()}
 
 
-def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, int]:
-    from tqdm import tqdm
-
+def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any]:
     from boltzhash.encoding.ray import Fields, encode_on_ray
+    from boltzhash.progress import progress
 
+    if options.skip_bad or options.format is not None:
+        raise ValueError(
+            "--ray reads files as their names say and leaves nothing out: encode without --ray, or "
+            "without --skip-bad, --format and --lines"
+        )
     if options.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
         raise ValueError(f"--ray reads utf-8 only, got --encoding {options.encoding}")
-    with tqdm(desc="encoding", unit=" shards", disable=None) as bar:
+    with progress("encoding", "shards") as bar:
 
         def show(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        fields = Fields(options.text_field, options.id_field)
-        return encode_on_ray(hasher, [options.corpus], options.output, fields=fields, on_shard=show)
+        fields = Fields(options.text_field, options.id_field, options.id_as_string)
+        return encode_on_ray(hasher, options.corpus, options.output, fields=fields, on_shard=show)

@@ -51,15 +51,14 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from boltzhash.corpus.judgements import read_judgements, read_questions
     from boltzhash.metrics.asking import evaluate_answers, ways_of_searching
+    from boltzhash.progress import progress
 
     questions, judgements = read_questions(options.questions), read_judgements(options.qrels)
     with opened(options.collection) as collection:
         missing = _missing(collection, [judgements.get(id_, {}) for id_ in questions])
-        with tqdm(desc="asking", unit=" searches", disable=None) as bar:
+        with progress("asking", "searches") as bar:
             ways = {n: _counted(way, bar) for n, way in ways_of_searching(collection).items()}
             answers = evaluate_answers(ways, questions, judgements, k=options.k)
         facts = {"collection": collection.location, "documents": len(collection), "k": options.k}

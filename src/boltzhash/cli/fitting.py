@@ -13,12 +13,13 @@ from boltzhash.cli.arguments import (
     add_corpus,
     add_features,
     add_json,
-    add_model,
     read_documents,
     read_vectors,
     with_progress,
 )
-from boltzhash.cli.reporting import OK, say
+from boltzhash.cli.opening import is_collection, opened
+from boltzhash.cli.reporting import NOTHING_KEPT, OK, interruption_says
+from boltzhash.cli.skipping import skipped_records
 from boltzhash.text.stopwords import LANGUAGES
 
 if TYPE_CHECKING:
@@ -69,8 +70,16 @@ def _add_fit(subparsers: Any) -> None:
         "--language",
         help=f"language whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
     )
+    parser.add_argument(
+        "--stem",
+        action="store_true",
+        help="count the spellings of a word as one (sort, sorts, sorting), as index does",
+    )
     parser.add_argument("--seed", type=int, default=0, help="same seed, same codes (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (auto)")
+    parser.add_argument(
+        "--force", action="store_true", help="replace a finished model that is already at MODEL"
+    )
     add_json(parser)
     parser.set_defaults(run=fit)
 
@@ -81,7 +90,7 @@ def _add_explain(subparsers: Any) -> None:
         help="show what each bit stands for",
         description="For each bit, the words it makes likelier when it is on and when it is off.",
     )
-    add_model(parser)
+    parser.add_argument("model", metavar="MODEL", help="folder written by fit, or a collection")
     parser.add_argument("--words", type=int, default=8, help="words per side (8)")
     add_json(parser)
     parser.set_defaults(run=explain)
@@ -98,26 +107,52 @@ def _add_methods(subparsers: Any) -> None:
 
 
 def fit(options: argparse.Namespace) -> int:
-    from boltzhash.storage.folders import check_output
+    from boltzhash.progress import heartbeat
 
-    hasher = _chosen_hasher(options)
     output = Path(options.output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    check_output(output.resolve(), "boltzhash model")
     start = time.monotonic()
-    try:
+    with interruption_says(lambda: _what_is_kept(checkpoint)), heartbeat("fitting"):
+        hasher = _chosen_hasher(options)
+        _check_new(output, options.force)
+        skipped = skipped_records(options, options.output)
+        texts = (d.text for d in with_progress(read_documents(options, skipped), "reading"))
         hasher.fit(
-            (document.text for document in with_progress(read_documents(options), "reading")),
+            texts,
             features=read_vectors(options),
             max_memory=options.max_memory,
             checkpoint=checkpoint,
         )
-    except KeyboardInterrupt:
-        if checkpoint.exists():
-            say(f"{checkpoint} keeps what is done; the same command resumes from there")
-        raise
-    hasher.save(output)
+        hasher.save(output)
     shutil.rmtree(checkpoint, ignore_errors=True)
+    report = _report(hasher, output, time.monotonic() - start)
+    if skipped is not None:
+        report.update(skipped.report())
+    if options.json:
+        print(json.dumps(report))
+    else:
+        _print_for_people(report)
+    return OK
+
+
+def _check_new(output: Path, force: bool) -> None:
+    """Refuse a place where a model cannot be written, or where there is one."""
+    from boltzhash.storage.folders import is_model, try_output
+
+    if is_model(output) and not force:
+        raise FileExistsError(
+            f"{output} is a finished model: name another folder, or replace it with --force"
+        )
+    try_output(output.resolve(), "boltzhash model")
+
+
+def _what_is_kept(checkpoint: Path) -> str:
+    if not checkpoint.exists():
+        return NOTHING_KEPT
+    return f"{checkpoint} keeps what is done; the same command resumes from there"
+
+
+def _report(hasher: Hasher, output: Path, seconds: float) -> dict[str, Any]:
     report = {
         "model": str(output),
         "method": type(hasher).__name__,
@@ -125,7 +160,7 @@ def fit(options: argparse.Namespace) -> int:
         "words": hasher.n_features_in_,
         "distinct_codes": hasher.distinct_codes_,
         "bit_balance": hasher.bit_balance_,
-        "seconds": round(time.monotonic() - start, 1),
+        "seconds": round(seconds, 1),
     }
     if hasher.feature_scaling_ is not None:
         report["features"] = len(hasher.feature_scaling_.mean)
@@ -134,21 +169,21 @@ def fit(options: argparse.Namespace) -> int:
         last = history[-1]
         terms = {"epochs": last.epoch, "reconstruction": last.reconstruction, "kl": last.kl}
         report.update(terms)
-    if options.json:
-        print(json.dumps(report))
-        return OK
+    return report
+
+
+def _print_for_people(report: dict[str, Any]) -> None:
     read = f"{report['features']} features, " if "features" in report else ""
     print(
-        f"wrote {output}: {report['method']}, {report['bits']} bits, {read}{report['words']} words, "
-        f"{report['seconds']} s\n"
+        f"wrote {report['model']}: {report['method']}, {report['bits']} bits, {read}{report['words']} "
+        f"words, {report['seconds']} s\n"
         f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
     )
-    if history:
+    if "epochs" in report:
         print(
             f"{report['epochs']} epochs: reconstruction {report['reconstruction']:.1f} and KL "
             f"{report['kl']:.1f} nats per document"
         )
-    return OK
 
 
 def _chosen_hasher(options: argparse.Namespace) -> Hasher:
@@ -166,10 +201,12 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
         "learning_rate": options.learning_rate,
         "max_words": options.max_words,
     }
-    settings = {name: value for name, value in chosen.items() if value is not None}
+    settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
         if name not in kind.defaults():
             raise ValueError(f"--{name.replace('_', '-')} is not an argument of {options.method}")
+    if options.stem:
+        settings["stem"] = True
     if options.language is not None:
         settings["language"] = None if options.language == "none" else options.language
     for name, value in {"device": options.device, "verbose": True}.items():
@@ -209,7 +246,11 @@ def _rank(text: str | None) -> int | str | None:
 def explain(options: argparse.Namespace) -> int:
     from boltzhash.hashers import load
 
-    hasher = load(options.model)
+    if is_collection(options.model):
+        with opened(options.model) as collection:
+            hasher = collection.hasher
+    else:
+        hasher = load(options.model)
     if not hasattr(hasher, "explain"):
         raise ValueError(f"a {type(hasher).__name__} has no decoder to explain its bits with")
     if options.words < 1:

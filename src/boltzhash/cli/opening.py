@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from boltzhash.cli.reporting import say
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
     from boltzhash.hashers import Hasher
+
+logger = logging.getLogger("boltzhash")
 
 
 def is_collection(location: str) -> bool:
@@ -23,6 +26,19 @@ def is_collection(location: str) -> bool:
     return parsed.kind != FOLDER or is_database_in(parsed.url)
 
 
+def is_model_or_codes(path: str) -> bool:
+    """Whether there is a folder that fit or encode has written, perhaps damaged since."""
+    from boltzhash.storage.folders import CONFIG, WEIGHTS
+
+    try:
+        if Path(path, WEIGHTS).is_file():
+            return True
+        config = json.loads(Path(path, CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and str(config.get("format")).startswith("boltzhash ")
+
+
 def opened(location: str, hasher: Hasher | None = None) -> Collection:
     """The collection at a location that was typed on the command line."""
     from boltzhash.collection import Collection
@@ -31,16 +47,31 @@ def opened(location: str, hasher: Hasher | None = None) -> Collection:
     return Collection.open(location, hasher)
 
 
+def opened_if_there(location: str, hasher: Hasher | None = None) -> Collection | None:
+    """The collection at a location, None if there is none yet."""
+    from boltzhash.errors import NoSuchCollectionError
+
+    try:
+        return opened(location, hasher)
+    except NoSuchCollectionError:
+        return None
+
+
 def opened_or_created(location: str, hasher: Hasher) -> Collection:
     """The collection at a location, made first if it is not there."""
     from boltzhash.collection import Collection
-    from boltzhash.errors import NoSuchCollectionError
 
-    warn_about_password(location)
+    begun = opened_if_there(location, hasher)
+    return begun if begun is not None else Collection.create(location, hasher)
+
+
+def meant_id(text: str, collection: Collection) -> str | int:
+    """The id that was meant: JSON if that is an id in the collection, else the text as it is."""
     try:
-        return Collection.open(location, hasher)
-    except NoSuchCollectionError:
-        return Collection.create(location, hasher)
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str) or value in collection else text
 
 
 def warn_about_password(location: str) -> None:
@@ -49,7 +80,8 @@ def warn_about_password(location: str) -> None:
 
     parsed = parse_location(location)
     if parsed.has_password():
-        say(
+        logger.warning(
+            "%s",
             f"the password for {parsed.shown()} can be seen in the list of processes and in the shell's "
-            f"history: put it into {' or '.join(parsed.password_in)} instead"
+            f"history: put it into {' or '.join(parsed.password_in)} instead",
         )

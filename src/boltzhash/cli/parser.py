@@ -6,6 +6,7 @@ Results go to standard output, everything else (progress, notes, errors) to stan
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -19,9 +20,11 @@ from boltzhash.cli.reporting import (
     MISSING_EXTRA,
     OK,
     TRAINING_FAILED,
-    say,
+    add_verbosity,
+    show_notes,
 )
 from boltzhash.errors import MissingExtraError, TrainingError
+from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
 
@@ -33,14 +36,14 @@ def main(arguments: list[str] | None = None) -> int:
         if not hasattr(options, "queries") or any(r.startswith("-") for r in rest):
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         options.queries = [*options.queries, *rest]
-    _show_notes()
+    show_notes(getattr(options, "level", logging.INFO))
     try:
         code: int = options.run(options)
         if sys.stdout is not None:
             sys.stdout.flush()  # a closed pipe shows here, not when Python exits
         return code
-    except KeyboardInterrupt:
-        say("interrupted")
+    except KeyboardInterrupt as interruption:
+        _tell(": ".join(["interrupted", *map(str, interruption.args)]))
         return INTERRUPTED
     except MissingExtraError as error:
         return _fail(error, MISSING_EXTRA)
@@ -50,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK  # whoever read our output has seen enough
     except OSError as error:
-        return _fail(error, FILE_ERROR)
+        return _fail(_named(error), FILE_ERROR)
     except (ValueError, TypeError) as error:
         return _fail(error, BAD_INPUT)
 
@@ -64,27 +67,30 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"boltzhash {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_verbosity(parser)
     for group in (fitting, encoding, searching, collections, evaluating, serving, demo):
         group.add_parsers(subparsers)
+    for command in subparsers.choices.values():
+        add_verbosity(command)
     return parser
 
 
-class _Notes(logging.Handler):
-    """Shows what the library logs as our own messages, on the standard error of the moment."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
-
-
-def _show_notes() -> None:
-    logger = logging.getLogger("boltzhash")
-    logger.setLevel(logging.INFO)
-    logger.handlers = [_Notes()]
+def _named(error: OSError) -> OSError:
+    """Errors of writing files have their names; one without is that of standard output."""
+    is_full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    if error.filename is not None or not is_full:
+        return error
+    return OSError(error.errno, error.strerror, "standard output")
 
 
 def _fail(error: Exception, code: int) -> int:
-    say(f"error: {error}")
+    _tell(f"error: {error}")
     return code
+
+
+def _tell(message: str) -> None:
+    """How a command ended, however quiet it was asked to be."""
+    print(f"boltzhash: {printable(message)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

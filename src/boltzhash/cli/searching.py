@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import (
@@ -18,11 +19,13 @@ from boltzhash.cli.arguments import (
     with_progress,
     without_filter_warnings,
 )
-from boltzhash.cli.opening import is_collection, opened
+from boltzhash.cli.caching import cached_collection
+from boltzhash.cli.opening import is_collection, is_model_or_codes, meant_id, opened
 from boltzhash.cli.reporting import OK, say
 from boltzhash.search.order import DEFAULT_ORDER, ORDERS
 
 if TYPE_CHECKING:
+    from boltzhash.collection import Collection
     from boltzhash.search.hits import Answer
 
 
@@ -31,13 +34,18 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "search",
         help="find the documents most like a query",
-        usage="%(prog)s [options] (MODEL CODES | COLLECTION) [QUERY ...]",
+        usage="%(prog)s [options] (COLLECTION | CORPUS | MODEL CODES) [QUERY ...]",
         description="Find the documents that answer a query best, by their words and their codes, in a "
-        "collection or in a folder of codes with its --corpus. Prints rank, score, id and a line of the "
+        "collection, in a corpus (which is read into a cache first, and again when it has changed), "
+        "or in a folder of codes with its --corpus. Prints rank, score, id and a line of the "
         'text. In a query "a phrase" in quotes must occur and a word after a -minus must not. A '
         "folder of codes alone is searched by them, and the Hamming distance is printed for the score.",
     )
-    parser.add_argument("model", metavar="MODEL", help="folder written by fit, or COLLECTION")
+    parser.add_argument(
+        "model",
+        metavar="COLLECTION",
+        help="folder or URL made by index; or a CORPUS, as for index; or a MODEL, written by fit",
+    )
     parser.add_argument("codes", metavar="CODES", nargs="?", help="folder written by encode")
     parser.add_argument(
         "queries",
@@ -64,6 +72,11 @@ def add_parsers(subparsers: Any) -> None:
         help="by codes: rank the nearest by Hamming distance, by how sure the model is of the query's "
         f"bits, or by words (tf-idf cosine) ({DEFAULT_ORDER})",
     )
+    parser.add_argument(
+        "--like",
+        metavar="ID",
+        help="instead of a query: the documents most like this one of the collection",
+    )
     add_where(parser)
     add_fields(parser)
     add_json(parser)
@@ -72,11 +85,14 @@ def add_parsers(subparsers: Any) -> None:
 
 def search(options: argparse.Namespace) -> int:
     options.collection = _named_collection(options)
+    if options.collection is not None and options.like is not None:
+        return _search_like(options)
     if options.collection is not None:
         answers = _search_collection(options)
     elif options.codes is None:
         options.usage_error(
-            f"{options.model} is not a collection: give a model and a folder of codes"
+            f"{options.model} is not a collection and not a corpus: give one of these, or a model and a "
+            "folder of codes"
         )
     else:
         answers = _search_codes(options)
@@ -91,11 +107,16 @@ def search(options: argparse.Namespace) -> int:
 
 
 def _named_collection(options: argparse.Namespace) -> str | None:
-    """The collection, given alone or after a model that must then be its own; None for codes."""
+    """The collection: given alone, after a model that must be its own, or a corpus'. None for codes."""
     options.hasher = None
-    if is_collection(options.model):
+    is_there = is_collection(options.model)
+    if is_there or _is_corpus(options.model, options.codes):
+        if options.corpus is not None:
+            raise ValueError(
+                f"--corpus is for a folder of codes: {options.model} has its own texts"
+            )
         options.queries = [*filter(None, [options.codes]), *options.queries]
-        return str(options.model)
+        return options.model if is_there else cached_collection(options.model, options)
     if options.codes is None or not is_collection(options.codes):
         return None
     from boltzhash.hashers import load
@@ -104,11 +125,23 @@ def _named_collection(options: argparse.Namespace) -> str | None:
     return str(options.codes)
 
 
+def _is_corpus(path: str, next_to_it: str | None) -> bool:
+    """Whether what was named first is a corpus, and not a model before its codes."""
+    if path == "-":
+        raise ValueError(
+            "a corpus to search is read more than once, and standard input cannot be: write it to a file"
+        )
+    if next_to_it is not None and is_model_or_codes(next_to_it):
+        return False
+    there = Path(path)
+    return bool(path) and (there.is_file() or there.is_dir()) and not is_model_or_codes(path)
+
+
 def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
-    if options.corpus is not None:
-        raise ValueError("--corpus is for a folder of codes: a collection has its texts")
     queries = _queries(options)
     with opened(options.collection, options.hasher) as collection, without_filter_warnings():
+        if queries:
+            _say_if_by_codes(collection, options)
         for query in queries:
             yield collection.search(
                 query,
@@ -119,11 +152,36 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
             )
 
 
+def _search_like(options: argparse.Namespace) -> int:
+    if options.queries or options.order is not None:
+        what = "a query" if options.queries else "--order"
+        raise ValueError(f"--like looks for documents like one, got {what} as well: leave one out")
+    with opened(options.collection, options.hasher) as collection:
+        _say_if_by_codes(collection, options)
+        id_ = meant_id(options.like, collection)
+        try:
+            answer = collection.more_like(id_, options.k, by=options.by, where=options.where)
+        except KeyError as error:
+            raise ValueError(error.args[0]) from None
+    if options.json:
+        print(json.dumps({"like": id_, **answer.as_json()}, ensure_ascii=False))
+    else:
+        print(f"like {id_}{answer}")  # an answer to no question begins with an empty line
+    return OK
+
+
+def _say_if_by_codes(collection: Collection, options: argparse.Namespace) -> None:
+    if not collection.keeps_words and options.by is None and options.order is None:
+        say(f"{collection.location} keeps no index of words: it is searched by codes alone")
+
+
 def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
     from boltzhash.hashers import load
     from boltzhash.search.finder import Finder
     from boltzhash.storage.codes import read_codes
 
+    if options.like is not None:
+        raise ValueError("--like is for a collection: a folder of codes has no documents")
     if options.where is not None:
         raise ValueError("--where is for a collection: a folder of codes has no metadata")
     compares_words = options.by in ("both", "words") or options.order == "words"

@@ -1,7 +1,8 @@
 """Durable collections: documents, their codes and ids; added, overwritten, deleted and searched."""
 
 from boltzhash.collection.collection import Collection
+from boltzhash.collection.duplicates import Duplicate, DuplicateGroup
 from boltzhash.collection.unmatched import FilterWarning
 from boltzhash.search.hits import Answer, Hit
 
-__all__ = ["Answer", "Collection", "FilterWarning", "Hit"]
+__all__ = ["Answer", "Collection", "Duplicate", "DuplicateGroup", "FilterWarning", "Hit"]

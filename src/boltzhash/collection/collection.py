@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from boltzhash.arguments import check_integer
+from boltzhash.collection.duplicates import (
+    MIN_SIMILARITY,
+    DuplicateGroup,
+    Texts,
+    check_duplicates,
+    duplicate_groups,
+    read_texts,
+    sibling_groups,
+)
 from boltzhash.collection.engines import create_store, open_store, parse_location
-from boltzhash.collection.export import write_jsonl
+from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
@@ -22,11 +30,11 @@ from boltzhash.collection.requests import (
     SearchRequest,
     check_not_empty,
     check_radius,
-    check_resumed,
     check_wait,
     check_wanted,
     checked_search,
 )
+from boltzhash.collection.resuming import Trail, trail_of
 from boltzhash.collection.statistics import statistics
 from boltzhash.collection.store import (
     BATCH,
@@ -45,11 +53,11 @@ from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.encoding.ray import documents_encoded_on_ray
-from boltzhash.errors import CollectionError
+from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
-from boltzhash.search.duplicates import duplicate_groups
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
+from boltzhash.text.shingles import similarity
 from boltzhash.text.words import Words
 from boltzhash.threads import in_batches, in_threads
 
@@ -149,7 +157,10 @@ class Collection:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Collection {self.location}>"
+        if not self._is_open:
+            return f"<Collection {self.location}, closed>"
+        now = self.standing()
+        return f"<Collection {self.location}: {now.n_documents} documents, {now.n_bits} bits>"
 
     @property
     def location(self) -> str:
@@ -171,6 +182,11 @@ class Collection:
         """The model that makes the codes."""
         return self._read(self._hasher_of)
 
+    @property
+    def words(self) -> Words:
+        """How texts are cut into the words that they are found by."""
+        return _words_of(self.hasher.language)
+
     # Writing
 
     def add(self, documents: Documents) -> int:
@@ -190,30 +206,34 @@ class Collection:
         """Add documents; after an interruption the same call resumes after the last batch.
 
         ``name`` says what is being added. The collection remembers how far it got until everything is
-        added; the same documents must come again in the same order. Returns how many this call added.
+        added; the same documents must come again in the same order, or it is a
+        :class:`boltzhash.errors.ChangedDocumentsError`. Returns how many this call added.
         """
         came_to = self.unfinished()
         remaining = checked_documents(documents)
-        done = 0
-        if came_to is not None and came_to["name"] == name:
-            done = came_to["done"]
-            check_resumed(next(itertools.islice(remaining, done - 1, None), None), came_to)
+        goes_on = came_to is not None and came_to["name"] == name
+        trail = trail_of(remaining, came_to) if came_to is not None and goes_on else Trail()
 
         def write(batch: list[Coded]) -> None:
-            nonlocal done
-            done += len(batch)
+            trail.follow(coded.document for coded in batch)
             self._store.add(batch)
-            last = batch[-1].document.id
-            self._store.note_unfinished({"name": name, "done": done, "last_id": last})
+            self._store.note_unfinished(trail.note(name))
 
         added = self._write_batches(remaining, write)
-        with self._open_lock():
-            self._store.write(lambda _: self._store.note_unfinished(None))
+        self.forget_unfinished()
         return added
 
     def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`add_resumably` left unfinished: ``name``, ``done`` and ``last_id``, or None."""
+        """What :meth:`add_resumably` left unfinished, or None.
+
+        ``name``, ``done``, ``last_id``, and ``checksum``, that of the documents which are there.
+        """
         return self._read(lambda standing: standing.unfinished)
+
+    def forget_unfinished(self) -> None:
+        """Give up what :meth:`add_resumably` left unfinished; the documents that it added stay."""
+        with self._open_lock():
+            self._store.write(lambda _: self._store.note_unfinished(None))
 
     def add_from(
         self,
@@ -322,7 +342,9 @@ class Collection:
                     coded, wanted, words, request.k, request.conditions, by=request.by
                 )
             warning = self._why_empty(standing, coded, request.conditions, hits)
-            return Answer(hits, coded.text, coded.code, coded.known_words, request.by, warning)
+            return Answer(
+                hits, coded.text, coded.code, coded.known_words, request.by, coded.margins, warning
+            )
 
         return _pointed_out(self._read(answer))
 
@@ -355,7 +377,9 @@ class Collection:
                 )
             others = [hit for hit in hits if hit.id != id][:k]
             warning = self._why_empty(standing, coded, request.conditions, hits)
-            return Answer(others, None, coded.code, coded.known_words, request.by, warning)
+            return Answer(
+                others, None, coded.code, coded.known_words, request.by, coded.margins, warning
+            )
 
         return _pointed_out(self._read(answer))
 
@@ -390,37 +414,113 @@ class Collection:
 
         return _pointed_out(self._read(answer))
 
-    def is_duplicate(self, text: str, radius: int) -> bool:
-        """Whether there is a document at most ``radius`` bits from this text.
+    def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
+        """Whether there is a document whose text is at least that similar; see :meth:`duplicates`.
 
-        A text of which the model knows no word has a code that means nothing, and is never a duplicate.
+        True is certain: texts have been compared. A folder finds what to compare by the rarest words
+        and misses nothing; a server compares the documents with the nearest codes, and may.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, "first")
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
 
         def answer(standing: Standing) -> bool:
-            coded = coded_query(self._hasher_of(standing), text)
-            return bool(coded.known_words) and self._store.has_known_within(coded.code, radius)
+            hasher = self._hasher_of(standing)
+            found = self._store.may_be_near(
+                coded_query(hasher, text), _words_of(hasher.language), min_similarity
+            )
+            return any(similarity(text, document.text) >= min_similarity for document in found)
 
         return self._read(answer)
 
-    def duplicates(self, radius: int) -> list[list[Id]]:
-        """All groups of near-duplicates: ids linked by steps of at most ``radius`` bits.
+    def duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """All groups of near-duplicates: a document to keep, and those that are near it.
 
-        Two members of a group may be further apart than the radius if others lie between them. Ids and
-        groups are in the order of insertion. Documents of which the model knows no word are in no
-        group: it means nothing that their codes are equal.
+        Similarity is Jaccard's of the texts' word trigrams (:mod:`boltzhash.text.shingles`); codes
+        play no part. Documents are gone through in the order of ``keep``: one that is at least
+        ``min_similarity`` to a document already kept joins the most similar of those, any other is
+        kept. So no two documents that are kept are near-duplicates, and none is missed.
+
+        Parameters
+        ----------
+        min_similarity : float
+            Above 0, up to 1: the same trigrams.
+        keep : {"first", "longest", "newest"}
+            Which one is kept: that inserted first or last, or that with the longest text.
+        on_batch : callable, optional
+            Is told how many documents have been read, and out of how many.
         """
-        check_radius(radius)
+        check_duplicates(min_similarity, keep)
+        return self._read(
+            lambda now: duplicate_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
 
-        def answer(_: Standing) -> list[list[Id]]:
-            rows = self._store.rows()
-            places = rows.places[rows.known]
-            groups = duplicate_groups(rows.codes[rows.known], radius)
-            return [list(map(_there, self._store.ids_at(places[group]))) for group in groups]
+    def siblings(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Groups of documents that share a template: similar from .5 on, but no near-duplicates.
 
-        return self._read(answer)
+        What :meth:`duplicates` would keep with the same arguments is grouped once more, in the same
+        way.
+        """
+        check_duplicates(min_similarity, keep, siblings=True)
+        return self._read(
+            lambda now: sibling_groups(self._texts(now, keep, on_batch), min_similarity)
+        )
+
+    def delete_duplicates(
+        self,
+        min_similarity: float = MIN_SIMILARITY,
+        *,
+        keep: str = "first",
+        on_batch: OnBatch | None = None,
+    ) -> list[DuplicateGroup]:
+        """Delete all documents of :meth:`duplicates` but those to keep; returns the groups.
+
+        All in one transaction; if anyone has written since they were found, nothing is deleted.
+        """
+        check_duplicates(min_similarity, keep)
+
+        def found(now: Standing) -> tuple[int, list[DuplicateGroup]]:
+            texts = self._texts(now, keep, on_batch)
+            return now.generation, duplicate_groups(texts, min_similarity)
+
+        generation, groups = self._read(found)
+        superfluous = [duplicate.id for group in groups for duplicate in group.duplicates]
+
+        def delete(now: Standing) -> int:
+            if now.generation != generation:
+                raise CollectionBusyError(
+                    f"{self.location} was written to while duplicates were looked for: nothing was "
+                    "deleted. Look again when nobody writes"
+                )
+            return self._store.delete(superfluous)
+
+        if superfluous:
+            with self._open_lock():
+                self._store.write(delete)
+        return groups
+
+    def _texts(self, standing: Standing, keep: str, on_batch: OnBatch | None) -> Texts:
+        total = standing.n_documents
+
+        def documents() -> Iterator[Document]:
+            for done, coded in enumerate(self._store.coded_here(), start=1):
+                yield coded.document
+                if on_batch is not None and (done % BATCH == 0 or done == total):
+                    on_batch(done, total)
+
+        return read_texts(documents(), keep)
 
     def build_approximate(
         self, queries: Iterable[str] | None = None, *, k: int = 10
@@ -439,7 +539,7 @@ class Collection:
             )
         with self._open_lock():
             index = self._store.build_index()
-            codes = self.hasher.transform(texts)
+            codes = self.hasher.encode(texts)
 
             def measure(standing: Standing) -> dict[str, Any]:
                 def nearest(query: int, approximate: bool) -> list[int]:
@@ -538,9 +638,28 @@ class Collection:
         with self._open_lock():
             self._store.backup(target)
 
-    def export(self, path: str | Path) -> int:
-        """Write all documents to a JSONL file, one ``{"id", "text", "metadata"}`` per line."""
-        return write_jsonl(iter(self), Path(path))
+    def export(self, target: str | Path | IO[str]) -> int:
+        """Write all documents as JSONL, one ``{"id", "text", "metadata"}`` per line; returns how many.
+
+        ``target`` is the file to write, or one that is open.
+        """
+        return write_jsonl(iter(self), Path(target) if isinstance(target, str | Path) else target)
+
+    def export_codes(self, path: str | Path) -> int:
+        """Write all codes with their ids; returns how many.
+
+        A folder as ``boltzhash encode`` writes it (codes.npy and ids.jsonl), or a Parquet file with the
+        columns id, code and known (whether the model knew a word) if ``path`` ends in ``.parquet``.
+        """
+
+        def read(standing: Standing) -> tuple[Rows, list[Id], str]:
+            rows = self._store.rows()
+            ids = [id_ for id_ in self._store.ids_at(rows.places) if id_ is not None]
+            return rows, ids, standing.model
+
+        rows, ids, model = self._read(read)
+        write_codes_of(rows, ids, model, Path(path))
+        return len(ids)
 
     def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
         """Keep files beside the documents, such as their map; replaces earlier ones with that name."""
@@ -629,9 +748,3 @@ def _write_if(
         return False
     write(batch)
     return True
-
-
-def _there(id_: Id | None) -> Id:
-    if id_ is None:
-        raise CollectionError("a code has no document: the collection is damaged")
-    return id_

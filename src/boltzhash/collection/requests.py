@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.store import Store
-from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Query
 from boltzhash.search.order import DEFAULT_ORDER, check_order
 from boltzhash.text.words import WordQuery
@@ -51,15 +50,6 @@ def check_radius(radius: int) -> None:
 def check_wait(wait: float) -> None:
     """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
     check_number("wait", wait, at_least=0, at_most=86_400)
-
-
-def check_resumed(last: Document | None, came_to: dict[str, Any]) -> None:
-    if last is None or last.id != came_to["last_id"]:
-        came = "no more" if last is None else repr(last.id)
-        raise ValueError(
-            f"these are not the documents whose addition was interrupted: number {came_to['done'] - 1} "
-            f"must have the id {came_to['last_id']!r}, got {came}"
-        )
 
 
 def check_not_empty(query: Query) -> None:

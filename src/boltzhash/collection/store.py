@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -28,6 +28,7 @@ Places = NDArray[np.int64]
 OnBatch = Callable[[int, int], object]
 
 BATCH = 1024  # documents per transaction
+NEAREST = 1000  # documents whose texts are compared where there is no index of words
 # Of what servers keep. 2 notes what an interrupted add has to resume from, 3 lets filters look into
 # lists and objects.
 FORMAT_VERSION = 3
@@ -131,8 +132,10 @@ class Store(Protocol):
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        """Whether there is a document that near of which the model knows a word."""
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        """Documents whose texts may be at least that similar to the query's, likeliest first."""
 
     def ranked(
         self,
@@ -202,6 +205,13 @@ class Store(Protocol):
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         """Keep what was measured about the index; called outside ``write``."""
+
+
+def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
+    """What :meth:`Store.may_be_near` gives where there is no index of words."""
+    for hit in store.top_k(query.code, NEAREST, [], approximate=False):
+        assert hit.document is not None  # a collection has its documents
+        yield hit.document
 
 
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:

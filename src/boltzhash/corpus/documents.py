@@ -15,6 +15,10 @@ Id = str | int
 Scalar = str | int | float | bool
 
 _LARGEST = 2**63 - 1
+_FROM_PANDAS = (
+    "make them of its columns, such as "
+    "({'id': id, 'text': text} for id, text in zip(frame['id'], frame['text']))"
+)
 
 
 def checked_documents(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Document]:
@@ -27,6 +31,11 @@ def checked_documents(documents: Iterable[Document | Mapping[str, Any]]) -> Iter
         raise TypeError(
             f"documents must be a list or another iterable of documents, got one "
             f"{type(documents).__name__}: put it into a list"
+        )
+    if hasattr(documents, "to_dict") and hasattr(documents, "items"):  # pandas
+        raise TypeError(
+            f"documents must be a list or another iterable of documents, got a "
+            f"{type(documents).__name__}: {_FROM_PANDAS}"
         )
     for number, document in enumerate(documents):
         yield _checked(document, number)
@@ -54,7 +63,11 @@ def _checked(document: object, number: int) -> Document:
     id_ = check_id(given["id"], f"the id of document {number}")
     text = given["text"]
     if not isinstance(text, str):
-        raise TypeError(f"the text of document {id_!r} must be a string, got {_shown(text)}")
+        decode = ": decode it first, such as with text.decode('utf-8')"
+        raise TypeError(
+            f"the text of document {id_!r} must be a string, got {_shown(text)}"
+            f"{decode if isinstance(text, bytes) else ''}"
+        )
     _check_unicode(text, f"the text of document {id_!r}")
     metadata = given.get("metadata")
     return Document(id_, text, check_metadata({} if metadata is None else metadata, id_))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from boltzhash.corpus import delimited, jsonl, parquet
+from boltzhash.corpus.lines import read_lines
 from boltzhash.corpus.records import CorpusError, Fields, Records
 
 
@@ -21,7 +22,7 @@ class Spans(NamedTuple):
 class Format(NamedTuple):
     """How files with one suffix are read."""
 
-    read: Callable[[Path, Fields, str], Records]  # path, fields, encoding
+    read: Callable[[Path | None, Fields, str], Records]  # path, fields, encoding
     spans: Spans | None = None  # None: such a file can only be read whole
     may_be_gzip: bool = True
 
@@ -39,19 +40,45 @@ FORMATS = {
 }
 
 
+LINES, FILES = "lines", "files"  # a document a line, and a document a file
+NAMES = (*(suffix.removeprefix(".") for suffix in FORMATS), LINES, FILES)
+
+
+def named_format(name: str) -> Format:
+    """The format that a user names, whatever the name of the file says."""
+    if name == LINES:
+        return Format(read_lines)
+    if f".{name}" not in FORMATS:
+        raise CorpusError(f"format: expected one of {', '.join(NAMES)}, got {name!r}")
+    return FORMATS[f".{name}"]
+
+
+def is_file_of_records(path: Path) -> bool:
+    """Whether a file is one of records, by its name."""
+    return _suffix(path) is not None
+
+
 def suffix_of(path: Path) -> str:
     """The suffix that says how to read a file, without ``.gz``.
 
     >>> suffix_of(Path("corpus.CSV.gz"))
     '.csv'
     """
-    name = path.name.lower()
-    suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix in FORMATS and (FORMATS[suffix].may_be_gzip or not name.endswith(".gz")):
+    suffix = _suffix(path)
+    if suffix is not None:
         return suffix
     either = ", ".join(s for s, format in FORMATS.items() if format.may_be_gzip)
     plain = ", ".join(s for s, format in FORMATS.items() if not format.may_be_gzip)
     raise CorpusError(
-        f"{path}: expected {either} (also with .gz), {plain} or a folder of text files, got a file "
-        f"with the suffix {path.suffix!r}"
+        f"{path}: expected {either} (also with .gz), {plain} or a folder, got a file with the suffix "
+        f"{path.suffix!r}; if each of its lines is a document, say so with format='lines' (--lines on "
+        "the command line), else name its format with format= (--format)"
     )
+
+
+def _suffix(path: Path) -> str | None:
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix in FORMATS and (FORMATS[suffix].may_be_gzip or not name.endswith(".gz")):
+        return suffix
+    return None

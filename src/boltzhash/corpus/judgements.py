@@ -7,7 +7,14 @@ from pathlib import Path
 
 from boltzhash.corpus import jsonl
 from boltzhash.corpus.lines import text_encoding, text_lines
-from boltzhash.corpus.records import CorpusError, Fields, Record, check_characters, shown
+from boltzhash.corpus.records import (
+    CorpusError,
+    Fields,
+    Record,
+    check_characters,
+    checked_record,
+    shown,
+)
 
 Questions = dict[str, str]  # id of a question → its text
 Judgements = dict[str, dict[str, int]]  # id of a question → id of a document → grade
@@ -31,7 +38,8 @@ def read_questions(path: str | Path) -> Questions:
     {'q1': 'how far is the moon', '2': 'why'}
     """
     questions: Questions = {}
-    for record, where in jsonl.read(_file(path), Fields("text", None, False), _ENCODING):
+    for line, where in jsonl.read(_file(path), Fields("text", None, False), _ENCODING):
+        record = checked_record(line, where)
         id_, text = _question_id(record, where), record.get("text")
         if not isinstance(text, str):
             raise CorpusError(f"{where}: field 'text' must be a string, got {shown(text)}")

@@ -13,8 +13,10 @@ _BATCH_ROWS = 256
 _STREAMING = {"pre_buffer": False, "buffer_size": 2**20}
 
 
-def read(path: Path, fields: Fields, encoding: str) -> Records:
+def read(path: Path | None, fields: Fields, encoding: str) -> Records:
     """The records of a file, with only the columns that ``fields`` asks for."""
+    if path is None:
+        raise CorpusError("standard input: expected text, Parquet can only be read from a file")
     return _records(path, fields, slice(None), _import_pyarrow())
 
 
@@ -46,7 +48,7 @@ def _wanted(columns: Sequence[str], fields: Fields) -> list[str]:
     if fields.metadata is True:
         return list(columns)
     chosen = fields.metadata or ()
-    return sorted({fields.text, fields.id or "id", *chosen}.intersection(columns))
+    return sorted({fields.text, fields.id_of(columns) or "", *chosen}.intersection(columns))
 
 
 def plan_row_groups(path: Path, shard_bytes: int) -> Iterator[tuple[int, int]]:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from boltzhash.corpus.folder import all_files, files_of_records
 from boltzhash.corpus.formats import FORMATS, suffix_of
 from boltzhash.corpus.lines import text_encoding
+from boltzhash.corpus.places import STANDARD_INPUT, places_of
 from boltzhash.corpus.records import CorpusError, Document, Fields, documents
 
 SHARD_BYTES = 16 << 20
@@ -47,12 +49,12 @@ class Shard(NamedTuple):
 
 
 def plan_shards(sources: Iterable[str | Path], shard_bytes: int = SHARD_BYTES) -> list[Shard]:
-    """The shards of files, or of the JSONL, CSV and Parquet files of folders, in order.
+    """The shards of files, or of the files of records in folders, in order.
 
     Parameters
     ----------
     sources
-        Files of the formats that :func:`~boltzhash.corpus.read_corpus` reads, and folders of such files.
+        Files of records that :func:`~boltzhash.corpus.read_corpus` reads, folders and patterns of them.
     shard_bytes
         About how many bytes a shard has; a file that can only be read whole is one shard.
 
@@ -65,7 +67,7 @@ def plan_shards(sources: Iterable[str | Path], shard_bytes: int = SHARD_BYTES) -
     """
     if isinstance(sources, str | Path):
         raise TypeError(f"sources must be a list of paths, got {sources!r}: put it into a list")
-    files = (path for source in sources for path in _files(Path(source)))
+    files = (path for place in places_of(sources) for path in _files(place))
     shards = [shard for path in files for shard in _of_file(path, shard_bytes)]
     if not shards:
         raise CorpusError("there is nothing to read: no JSONL, CSV or Parquet file was given")
@@ -77,6 +79,7 @@ def read_shard(
     *,
     text_field: str = "text",
     id_field: str | None = None,
+    id_as_string: bool = False,
     metadata: bool | Sequence[str] = False,
 ) -> Iterator[Document]:
     """The documents of a shard; those without an id have a :class:`RowNumber`.
@@ -85,10 +88,10 @@ def read_shard(
     ----------
     shard
         One that :func:`plan_shards` made. JSONL, CSV and TSV must be UTF-8.
-    text_field, id_field, metadata
+    text_field, id_field, id_as_string, metadata
         As in :func:`~boltzhash.corpus.read_corpus`.
     """
-    fields = Fields(text_field, id_field, metadata)
+    fields = Fields(text_field, id_field, metadata, id_as_string)
     path, format = Path(shard.path), FORMATS[shard.kind]
     if format.spans is None:
         records = format.read(path, fields, text_encoding("utf-8"))
@@ -97,13 +100,13 @@ def read_shard(
     return documents(records, fields, RowNumber)
 
 
-def _files(source: Path) -> Iterator[Path]:
-    if not source.exists():
-        raise CorpusError(f"{source}: expected a file or a folder of files, got no such path")
-    if source.is_dir():
-        yield from sorted(path for path in source.iterdir() if not path.name.startswith("."))
-    else:
-        yield source
+def _files(place: str | Path) -> list[Path]:
+    if str(place) == STANDARD_INPUT:
+        raise CorpusError("standard input: expected files, which can be shared out")
+    path = Path(place)
+    if not path.is_dir():
+        return [path]
+    return files_of_records(path, text_encoding("utf-8")) or all_files(path)
 
 
 def _of_file(path: Path, shard_bytes: int) -> Iterator[Shard]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from boltzhash.corpus import CorpusError
 from boltzhash.corpus.jsonl import json_object
+from boltzhash.corpus.records import checked_record
 from boltzhash.datasets.archives import text_lines
 from boltzhash.datasets.labelled import PARTS, Corpus, LabelledDocument, make_corpus
 
@@ -32,7 +33,7 @@ def read_jsonl(path: Path, name: str) -> Corpus:
 
 
 def _record(line: str, where: str) -> dict[str, Any]:
-    record: dict[str, Any] = json_object(line, where)
+    record: dict[str, Any] = dict(checked_record(json_object(line), where))
     for field in ("id", "text"):
         if not isinstance(record.get(field), str):
             raise CorpusError(f"{where}: {field!r} must be a string, got {record.get(field)!r}")

@@ -40,6 +40,7 @@ class Fields(NamedTuple):
 
     text_field: str = "text"
     id_field: str | None = None
+    id_as_string: bool = False
 
 
 _DEFAULT_FIELDS = Fields()

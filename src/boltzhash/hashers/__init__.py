@@ -33,6 +33,8 @@ _KINDS: list[type[Hasher]] = [
     StackedRBM,
 ]
 HASHERS = {kind.__name__: kind for kind in _KINDS}
+# Arguments that models saved before do not have, with what these did.
+ADDED_LATER = {"stem": False, "output": "codes"}
 
 
 def load(folder: str | Path) -> Hasher:
@@ -44,6 +46,7 @@ def load(folder: str | Path) -> Hasher:
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
+    params = {**ADDED_LATER, **params}
     differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
     if differ:
         raise ModelError(

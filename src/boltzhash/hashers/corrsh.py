@@ -32,6 +32,11 @@ ONE_NETWORK_BITS = 32  # longer codes are made by two networks
 class CorrSH(DeepHasher):
     """Hash documents with a variational autoencoder whose bits are correlated.
 
+    ``CorrSH(64).fit(texts)`` is all that most users need. What they set: ``n_bits``; ``language`` and
+    ``stem``, for texts that are not English or are asked questions; ``random_state``; ``device``, to
+    train on a GPU or not; ``verbose``, to watch. All else has defaults that were chosen on public
+    corpora (docs/quality.md), and is there for research.
+
     Parameters
     ----------
     n_bits : int, default=64

@@ -84,7 +84,7 @@ class StackedRBM(TrainedHasher):
     device : str, default="auto"
         Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
     verbose : bool, default=False
-        Show a progress bar while fine-tuning, on a terminal.
+        Show how far fine-tuning is: :mod:`boltzhash.progress`.
 
     Attributes
     ----------

@@ -1,136 +1,218 @@
-"""Groups of near-duplicates among many codes, exactly, without comparing all pairs.
+"""Groups of near-duplicates among many texts, exactly, without comparing all pairs.
 
-Two codes of m chunks that differ in at most r bits differ in at most ⌊r/m⌋ bits of at least one chunk
-(pigeonhole; Norouzi, Punjani and Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR
-2012). So only codes that are that close in some chunk are compared in full.
+Two sets of shingles with a Jaccard similarity of t or more share at least t·m shingles of either, m
+being its size. So of any m − ⌈t·m⌉ + 1 shingles of one, the other has at least one; and if both choose
+these by one order, they choose one in common (Chaudhuri, Ganti and Kaushik, "A Primitive Operator for
+Similarity Joins in Data Cleaning", ICDE 2006; Bayardo, Ma and Srikant, "Scaling Up All Pairs Similarity
+Search", WWW 2007). Here the rarest come first: what a text has of its own is looked up, not the template
+that it shares with many. Texts that choose a shingle in common are candidates; all shingles decide. No
+near-duplicate is missed, whatever the threshold.
+
+Groups are not chains. Texts are gone through in the order of preference; one that is near a text already
+kept joins the most similar of those, any other is kept. So every member is near the one that is kept,
+and no two that are kept are near each other.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from math import comb
+from array import array
+from collections.abc import Iterable, Iterator
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
-from boltzhash.codes import Codes, unpack
+from boltzhash.text.shingles import Shingles
 
 Rows = NDArray[np.int64]
 
-_MAX_CHUNK_BITS = 32
-_PAIRS_AT_ONCE = 1 << 21
+_MOST_COUNTER_BITS = 24  # shingles share counters, which costs a few candidates more and no pair
+_COUNTED_AT_ONCE = 1 << 22
+_NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+_ROUNDING = 1e-9  # t·m may come out a little above the integer that it is
 
 
-def duplicate_groups(codes: Codes, radius: int) -> list[Rows]:
-    """Rows linked by steps of at most ``radius`` bits: groups of two or more, first rows first.
+class Near(NamedTuple):
+    """A row, and how similar it is."""
 
-    >>> codes = np.array([[0b0000], [0b1111], [0b0001], [0b0011]], dtype=np.uint8)
-    >>> [group.tolist() for group in duplicate_groups(codes, 1)]
-    [[0, 2, 3]]
+    row: int
+    similarity: float
+
+
+class RowGroup(NamedTuple):
+    """The row that is kept, and those that it makes superfluous, in their order."""
+
+    kept: int
+    members: list[Near]
+
+
+class ShingleSets:
+    """The shingles of many texts one after the other, eight bytes each; a text is a row.
+
+    >>> from boltzhash.text.shingles import hashed_shingles
+    >>> sets = ShingleSets()
+    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "the cat sat on the rug"]))
+    >>> len(sets), sets.similarities(0, np.array([0, 1]))
+    (2, array([1. , 0.6]))
     """
-    if len(codes) == 0:
-        return []
-    different, of_code = np.unique(codes, axis=0, return_inverse=True)
-    labels = _linked(different, radius) if radius else np.arange(len(different))
-    label = labels[of_code.ravel()]
-    order = np.argsort(label, kind="stable")
-    ends = np.flatnonzero(np.diff(label[order])) + 1
-    groups = [group for group in np.split(order, ends) if len(group) > 1]
-    return sorted(groups, key=lambda group: int(group[0]))
+
+    def __init__(self) -> None:
+        self._numbers = array("Q")
+        self._ends = array("q", [0])
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __iter__(self) -> Iterator[Shingles]:
+        numbers, start = self.numbers, 0
+        for end in self._ends[1:]:
+            yield numbers[start:end]
+            start = end
+
+    def extend(self, sets: Iterable[Shingles]) -> None:
+        for numbers in sets:
+            self._numbers.frombytes(numbers.tobytes())
+            self._ends.append(len(self._numbers))
+
+    @property
+    def numbers(self) -> Shingles:
+        return np.frombuffer(self._numbers, dtype=np.uint64)
+
+    @property
+    def ends(self) -> Rows:
+        """The shingles of row i are ``numbers[ends[i] : ends[i + 1]]``."""
+        return np.frombuffer(self._ends, dtype=np.int64)
+
+    def similarities(self, row: int, others: Rows) -> NDArray[np.float64]:
+        """Jaccard's, of one row with each of some others; the row must have a shingle."""
+        numbers, ends = self.numbers, self.ends
+        own = numbers[ends[row] : ends[row + 1]]
+        sizes = ends[others + 1] - ends[others]
+        theirs = np.concatenate(
+            [numbers[start:end] for start, end in zip(ends[others], ends[others + 1], strict=True)]
+        )
+        is_shared = own[np.minimum(np.searchsorted(own, theirs), len(own) - 1)] == theirs
+        n_shared = np.add.reduceat(is_shared, np.cumsum(sizes) - sizes, dtype=np.int64)
+        return np.asarray(n_shared / (len(own) + sizes - n_shared))
 
 
-def _linked(codes: Codes, radius: int) -> NDArray[np.int64]:
-    """One label per code, the same for codes that are linked."""
-    labels = np.arange(len(codes))
-    for ones, others in _candidates(codes, radius):
-        open_pairs = labels[ones] != labels[others]
-        ones, others = ones[open_pairs], others[open_pairs]
-        near = np.bitwise_count(codes[ones] ^ codes[others]).sum(axis=1, dtype=np.int32) <= radius
-        if near.any():
-            labels = _joined(labels, labels[ones[near]], labels[others[near]])
-    return labels
+class NearIndex:
+    """Finds among the rows that were put into it all that are near another.
+
+    >>> from boltzhash.text.shingles import hashed_shingles
+    >>> sets = ShingleSets()
+    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
+    >>> index = NearIndex(sets, 0.5)
+    >>> index.put(0)
+    >>> index.near(1), index.near(2)
+    ([], [Near(row=0, similarity=0.6)])
+    """
+
+    def __init__(self, sets: ShingleSets, min_similarity: float) -> None:
+        self._sets = sets
+        self._sizes = np.diff(sets.ends)
+        self._least = min_similarity
+        self._signs = _shared_signs(sets, min_similarity)
+        self._rows_with: dict[int, list[int]] = {}
+
+    def put(self, row: int) -> None:
+        for sign in self._signs.of(row):
+            self._rows_with.setdefault(sign, []).append(row)
+
+    def near(self, row: int) -> list[Near]:
+        """All rows in the index that are as similar as was asked for, or more, in any order."""
+        found = {other for sign in self._signs.of(row) for other in self._rows_with.get(sign, ())}
+        others = self._of_like_size(row, found) if found else _NO_ROWS
+        if not len(others):
+            return []
+        similarities = self._sets.similarities(row, others)
+        is_near = similarities >= self._least
+        return list(map(Near, others[is_near].tolist(), similarities[is_near].tolist()))
+
+    def _of_like_size(self, row: int, found: set[int]) -> Rows:
+        """Those that are not too short or too long to be near."""
+        others = np.fromiter(found, dtype=np.int64, count=len(found))
+        size, sizes = self._sizes[row], self._sizes[others]
+        shorter, longer = np.minimum(sizes, size), np.maximum(sizes, size)
+        return np.asarray(others[shorter >= self._least * longer - _ROUNDING])
 
 
-def _joined(labels: NDArray[np.int64], ones: Rows, others: Rows) -> NDArray[np.int64]:
-    n = len(labels)
-    graph = sparse.coo_matrix((np.ones(len(ones), dtype=np.bool_), (ones, others)), shape=(n, n))
-    _, new = connected_components(graph, directed=False)
-    return np.asarray(new[labels], dtype=np.int64)
+def groups_of_near(
+    sets: ShingleSets, order: Iterable[int], min_similarity: float
+) -> list[RowGroup]:
+    """Groups around rows that are kept, which are chosen in ``order``; first kept rows first.
+
+    >>> from boltzhash.text.shingles import hashed_shingles
+    >>> sets = ShingleSets()
+    >>> sets.extend(hashed_shingles(["the cat sat on the mat", "a dog", "the cat sat on the rug"]))
+    >>> groups_of_near(sets, [0, 1, 2], 0.5)
+    [RowGroup(kept=0, members=[Near(row=2, similarity=0.6)])]
+    """
+    index = NearIndex(sets, min_similarity)
+    members: dict[int, list[Near]] = {}
+    turn: dict[int, int] = {}  # of the rows that are kept
+    for row in order:
+        near = index.near(row)
+        if near:
+            best = max(near, key=lambda kept: (kept.similarity, -turn[kept.row]))
+            members.setdefault(best.row, []).append(Near(row, best.similarity))
+        else:
+            turn[row] = len(turn)
+            index.put(row)
+    return [RowGroup(kept, sorted(members[kept])) for kept in sorted(members)]
 
 
-class _Plan(NamedTuple):
-    """Into how many chunks to cut, and how many bits of a chunk may differ."""
+class _Signs(NamedTuple):
+    """Shingles by which rows are looked up, as small numbers, one row after the other."""
 
-    n_chunks: int
-    flips: int
+    numbers: Rows
+    ends: Rows
 
-
-def _candidates(codes: Codes, radius: int) -> Iterator[tuple[Rows, Rows]]:
-    """Blocks of pairs that hold every pair within the radius; others too, and some twice."""
-    plan = _cheapest_plan(len(codes), 8 * codes.shape[1], radius)
-    if plan is None:
-        yield from _all_pairs(len(codes))
-        return
-    bits = unpack(codes)
-    for columns in np.array_split(np.arange(bits.shape[1]), plan.n_chunks):
-        yield from _alike(_as_numbers(bits[:, columns]), len(columns), plan.flips)
+    def of(self, row: int) -> list[int]:
+        signs: list[int] = self.numbers[self.ends[row] : self.ends[row + 1]].tolist()
+        return signs
 
 
-def _cheapest_plan(n: int, n_bits: int, radius: int) -> _Plan | None:
-    """The cut with the fewest look-ups and expected comparisons; None if all pairs are cheaper."""
-    best, lowest = None, n * (n - 1) / 2
-    for n_chunks in range(-(-n_bits // _MAX_CHUNK_BITS), min(radius + 1, n_bits) + 1):
-        width, flips = n_bits // n_chunks, radius // n_chunks
-        neighbours = sum(comb(width, i) for i in range(min(flips, width) + 1))
-        # a look-up is a binary search; codes are not uniform, so count buckets as fuller than average
-        cost = n_chunks * neighbours * n * (4 + 4 * n / 2**width)
-        if cost < lowest:
-            best, lowest = _Plan(n_chunks, flips), cost
-    return best
+def _shared_signs(sets: ShingleSets, min_similarity: float) -> _Signs:
+    """Of each row's rarest shingles those that are another row's too; most rows have none."""
+    counters = _counters(sets.numbers)
+    rarest = ShingleSets()
+    rarest.extend(_rarest(numbers, counters, min_similarity) for numbers in sets)
+    ordered = np.sort(rarest.numbers)
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(shared):
+        return _Signs(_NO_ROWS, np.zeros(len(sets) + 1, dtype=np.int64))
+    at = np.minimum(np.searchsorted(shared, rarest.numbers), len(shared) - 1)
+    is_shared = shared[at] == rarest.numbers
+    n_before = np.concatenate([[0], np.cumsum(is_shared)])
+    return _Signs(at[is_shared], n_before[rarest.ends])
 
 
-def _alike(chunk: NDArray[np.uint64], width: int, flips: int) -> Iterator[tuple[Rows, Rows]]:
-    """Pairs whose chunks differ in at most ``flips`` bits."""
-    order = np.argsort(chunk, kind="stable")
-    ordered = chunk[order]
-    for n_flips in range(min(flips, width) + 1):
-        for positions in itertools.combinations(range(width), n_flips):
-            sought = chunk ^ np.uint64(sum(1 << position for position in positions))
-            start = np.searchsorted(ordered, sought, side="left")
-            end = np.searchsorted(ordered, sought, side="right")
-            yield from _spread(order, start, end)
+def _rarest(numbers: Shingles, counters: NDArray[np.uint32], min_similarity: float) -> Shingles:
+    """So many of a row's shingles that what is near the row has one of them; rarest first.
+
+    Of those that are equally rare the smaller numbers come first, as in every row.
+    """
+    size = len(numbers)
+    n_chosen = min(size, size - ceil(min_similarity * size - _ROUNDING) + 1)
+    counts = counters[_counter_of(numbers, len(counters))]
+    return numbers[np.argsort(counts, kind="stable")[:n_chosen]]
 
 
-def _spread(order: Rows, start: Rows, end: Rows) -> Iterator[tuple[Rows, Rows]]:
-    """Row i with each of order[start[i]:end[i]] that comes after it, a bounded block at a time."""
-    lengths = end - start
-    totals = np.cumsum(lengths)
-    first = 0
-    while first < len(lengths):
-        done = int(totals[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(totals, done + _PAIRS_AT_ONCE, side="right")))
-        some = lengths[first:last]
-        ones = np.repeat(np.arange(first, last), some)
-        offsets = np.arange(len(ones)) - np.repeat(np.cumsum(some) - some, some)
-        others = order[np.repeat(start[first:last], some) + offsets]
-        later = others > ones
-        yield ones[later], others[later]
-        first = last
+def _counters(numbers: Shingles) -> NDArray[np.uint32]:
+    """How often shingles occur, in counters that several of them share."""
+    n = 1 << min(_MOST_COUNTER_BITS, len(numbers).bit_length())
+    counters = np.zeros(n, dtype=np.uint32)
+    for start in range(0, len(numbers), _COUNTED_AT_ONCE):
+        some = _counter_of(numbers[start : start + _COUNTED_AT_ONCE], n)
+        counters += np.bincount(some, minlength=n).astype(np.uint32)
+    return counters
 
 
-def _all_pairs(n: int) -> Iterator[tuple[Rows, Rows]]:
-    rows_at_once = max(1, _PAIRS_AT_ONCE // n)
-    for first in range(0, n, rows_at_once):
-        ones = np.arange(first, min(first + rows_at_once, n))
-        grid = np.meshgrid(ones, np.arange(n), indexing="ij")
-        later = grid[1] > grid[0]
-        yield grid[0][later], grid[1][later]
-
-
-def _as_numbers(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    weights = np.uint64(1) << np.arange(bits.shape[1], dtype=np.uint64)
-    return np.asarray(bits.astype(np.uint64) @ weights)
+def _counter_of(numbers: Shingles, n_counters: int) -> Rows:
+    """By the highest bits of a number; ``n_counters`` is a power of two."""
+    if n_counters == 1:
+        return np.zeros(len(numbers), dtype=np.int64)
+    shift = np.uint64(64 - (n_counters.bit_length() - 1))
+    return (numbers >> shift).astype(np.int64)

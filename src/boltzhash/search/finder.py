@@ -12,9 +12,10 @@ from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import CodedQuery, coded_query
 from boltzhash.hashers import Hasher
+from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.exact import ExactIndex
 from boltzhash.search.hits import Answer, Hit, Hits, Rows
-from boltzhash.search.inverted import WordIndex, segment_of
+from boltzhash.search.inverted import WordIndex
 from boltzhash.search.order import DEFAULT_ORDER, check_order, n_nearest, reordered
 from boltzhash.search.ranking import Mask, Phrases, rank
 from boltzhash.text.words import Words
@@ -101,8 +102,7 @@ class Finder:
     ) -> Iterator[list[Hit]]:
         """By words, or by words and codes."""
         words = Words(self._hasher.language)
-        counts = {row: words.counts(document) for row, document in enumerate(documents)}
-        segment = segment_of(counts, [words.length(count) for count in counts.values()])
+        segment = DocumentCounter(words).segment(range(len(documents)), documents)
         index = WordIndex([segment], np.arange(len(documents)))
         codes = _Codes(self._index, self._codes)
 
@@ -125,7 +125,7 @@ class Finder:
     def _coded(self, queries: Sequence[str], features: Any) -> list[CodedQuery]:
         if features is None:
             return [coded_query(self._hasher, query) for query in queries]
-        codes = self._hasher.transform(queries, features=features)
+        codes = self._hasher.encode(queries, features=features)
         return [
             coded_query(self._hasher, code)._replace(text=text, words=self._hasher.tfidf([text]))
             for text, code in zip(queries, codes, strict=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.search.snippet import snippet, without_title
+from boltzhash.text.tokens import printable
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.int32]
@@ -63,7 +64,7 @@ class Hit(NamedTuple):
         return self.document.text if self.document is not None else ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """What one query found, best first; never padding.
 
@@ -82,6 +83,8 @@ class Answer:
             nothing. None if the query was a code or was made from features.
         by : {"both", "words", "codes"}
             What it was found by.
+        margins : float64 array (n_bits,) or None
+            How sure the model is of each bit of the query's code; None if the query was a code.
         warning : str or None
             Why nothing was found, if it is for a filter that no document could have matched.
 
@@ -90,6 +93,8 @@ class Answer:
         >>> answer = Answer([Hit("a", 3, Document("a", "Stars. A planet.", {}))], "planet")
         >>> len(answer), answer.ids, answer.distances.tolist()
         (1, ['a'], [3])
+        >>> answer
+        <Answer to 'planet' by codes: 1 hits, first 'a'>
         >>> print(answer)
         planet
            1    3  a  A planet.
@@ -100,7 +105,13 @@ class Answer:
     code: Codes | None = None
     known_words: int | None = None
     by: str = "codes"
+    margins: NDArray[np.float64] | None = None
     warning: str | None = None
+
+    def __repr__(self) -> str:
+        asked = "a code" if self.query is None else repr(self.query[:60])
+        first = f", first {self.hits[0].id!r}" if self.hits else ""
+        return f"<Answer to {asked} by {self.by}: {len(self.hits)} hits{first}>"
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -124,7 +135,7 @@ class Answer:
         return [hit.document for hit in self.hits if hit.document is not None]
 
     def __str__(self) -> str:
-        lines = [_printable(self.query or "")]
+        lines = [_one_line(self.query or "")]
         if self.by != "codes" and not self.hits:
             lines.append("  (nothing found)")
         if self.known_words == 0 and self.by == "codes":
@@ -132,9 +143,9 @@ class Answer:
         width = min(max((len(str(hit.id)) for hit in self.hits), default=0), 48)
         for rank, hit in enumerate(self.hits, start=1):
             ranked_by = f"{hit.distance:>4}" if hit.score is None else f"{hit.score:>6.2f}"
-            line = f"{rank:>4} {ranked_by}  {_printable(str(hit.id)):<{width}}"
+            line = f"{rank:>4} {ranked_by}  {_one_line(str(hit.id)):<{width}}"
             flag = "" if hit.known else "(no word of it is known) "
-            lines.append(f"{line}  {flag}{_printable(self._excerpt(hit))}".rstrip())
+            lines.append(f"{line}  {flag}{_one_line(self._excerpt(hit))}".rstrip())
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -161,5 +172,5 @@ class Answer:
         return snippet(without_title(hit.text, str(hit.id)), self.query or "")
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+def _one_line(text: str) -> str:
+    return printable(text).replace("\n", " ")

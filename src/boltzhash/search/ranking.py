@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, hamming
 from boltzhash.search.hits import Hits
-from boltzhash.search.inverted import Places, WordIndex, WordScores
+from boltzhash.search.inverted import Places, WordIndex
 from boltzhash.search.order import CANDIDATES
 from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
 from boltzhash.text.words import WordQuery
@@ -57,21 +57,21 @@ def rank(
 
     ``with_phrases`` says which of some places have all of some phrases in their texts.
     """
-    if allowed is not None and len(allowed) < len(index.latest):  # the last documents were deleted
-        allowed = np.pad(allowed, (0, len(index.latest) - len(allowed)))
+    if allowed is not None and len(allowed) < index.size:  # the last documents were deleted
+        allowed = np.pad(allowed, (0, index.size - len(allowed)))
     if wanted.excluded or wanted.phrases or wanted.excluded_phrases:
         allowed = _as_wanted(index, wanted, allowed, with_phrases)
     found = index.score(
         {w: n * (BESIDE_WEIGHT if w in wanted.beside else 1.0) for w, n in wanted.words.items()}
     )
     n = max(k, CANDIDATES)
-    candidates = _best(found, allowed, n)
+    candidates = found.best(n, allowed)
     margins = _margins(query) if by == "both" and query.known_words != 0 else None
     if margins is not None:
         nearest = codes.top_k(query.code, n, allowed).ids
         candidates = np.union1d(candidates, nearest)
     packed = codes.codes_at(candidates)
-    words = _at(found.scores, candidates)
+    words = found.scores[candidates].astype(np.float64)
     scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
     if margins is not None:
         scores = scores + CODES_WEIGHT * agreement(margins, packed)
@@ -87,19 +87,6 @@ def _margins(query: CodedQuery) -> Floats:
     return np.unpackbits(query.code).astype(np.float64) * 2 - 1
 
 
-def _best(found: WordScores, allowed: Mask | None, n: int) -> Places:
-    """The n places with most BM25, of equals those that were inserted first."""
-    places = found.found
-    if allowed is not None:
-        places = places[allowed[places]]
-    if len(places) <= n:
-        return places
-    scores = found.scores[places]
-    least = np.partition(scores, len(scores) - n)[len(scores) - n]
-    above = places[scores > least]
-    return np.concatenate([above, places[scores == least][: n - len(above)]])
-
-
 def _as_wanted(
     index: WordIndex,
     wanted: WordQuery,
@@ -107,10 +94,10 @@ def _as_wanted(
     with_phrases: Callable[[Places, Phrases], Places],
 ) -> Mask:
     """Of each place, whether its document has every phrase and nothing that is excluded."""
-    size = len(index.latest) if allowed is None else len(allowed)
+    size = index.size if allowed is None else len(allowed)
     kept = np.ones(size, dtype=np.bool_) if allowed is None else allowed.copy()
     for word in wanted.excluded:
-        kept[index.postings(word)[0]] = False
+        kept[index.having(word)] = False
     for phrase in wanted.excluded_phrases:
         kept[with_phrases(_with_words(index, [phrase], kept), [phrase])] = False
     if wanted.phrases:
@@ -125,10 +112,6 @@ def _with_words(index: WordIndex, phrases: Phrases, allowed: Mask) -> Places:
     having = allowed
     for word in {word for phrase in phrases for word in phrase}:
         this = np.zeros(len(allowed), dtype=np.bool_)
-        this[index.postings(word)[0]] = True
+        this[index.having(word)] = True
         having = having & this
     return np.flatnonzero(having)
-
-
-def _at(scores: NDArray[np.float32], places: Places) -> Floats:
-    return scores[places].astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 
 from boltzhash.text.tokens import tokenize
 
@@ -15,6 +15,8 @@ _BREAKS = re.compile(
 )
 _LEAD = 20
 
+Cut = Callable[[str], Sequence[str]]  # a text into words
+
 
 def snippet(text: str, query: str, width: int = 80) -> str:
     r"""The sentence with the most words of the query, the first of equals, cut to ``width``.
@@ -25,14 +27,14 @@ def snippet(text: str, query: str, width: int = 80) -> str:
     return best_line(text, set(tokenize(query)), width)
 
 
-def best_line(text: str, sought: Set[str], width: int) -> str:
-    """:func:`snippet` for a query that has already been cut into words."""
+def best_line(text: str, sought: Set[str], width: int, cut: Cut = tokenize) -> str:
+    """:func:`snippet` for a query that has already been cut into words, as ``cut`` does it."""
     lines = [" ".join(sentence.split()) for sentence in _BREAKS.split(text)]
     lines = [line for line in lines if line]
     if not lines:
         return ""
-    best = max(lines, key=lambda line: len(sought & set(tokenize(line))))
-    return _window(best, sought, width)
+    best = max(lines, key=lambda line: len(sought & set(cut(line))))
+    return _window(best, sought, width, cut)
 
 
 def without_title(text: str, title: str) -> str:
@@ -55,13 +57,13 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _window(line: str, sought: Set[str], width: int) -> str:
+def _window(line: str, sought: Set[str], width: int, cut: Cut) -> str:
     """At most ``width`` characters of a line, beginning a little before the first sought word."""
     if len(line) <= width:
         return line
     start = 0
     for word in re.finditer(r"\S+", line):
-        if not sought.isdisjoint(tokenize(word.group())):
+        if not sought.isdisjoint(cut(word.group())):
             places = (word.group().casefold().find(token) for token in sought)
             first = word.start() + min((p for p in places if p >= 0), default=0)
             start = max(0, min(first - _LEAD, len(line) - width))

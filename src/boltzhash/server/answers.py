@@ -1,12 +1,12 @@
-"""From documents that were found to JSON: titles, snippets with marked words, codes."""
+"""From documents that were found to JSON: titles, snippets, codes, and what scores are made of."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.collection import Answer, Collection, Hit
@@ -14,17 +14,16 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
-from boltzhash.search.snippet import best_line, without_title
+from boltzhash.search.relevance import CODES_WEIGHT, agreement
+from boltzhash.search.snippet import without_title
+from boltzhash.server.marks import Sought, marked_snippet
 from boltzhash.server.refusals import RefusedError
-from boltzhash.text.tokens import tokenize
+
+Floats = NDArray[np.float64]
 
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
-_SNIPPET_LENGTH = 240
-_SEARCHED = 8_000  # characters of a text in which a snippet is looked for
 _TELLING_WORDS = 20
-
-_WORDS = re.compile(r"\w+")
 
 
 def search_text(
@@ -35,23 +34,24 @@ def search_text(
     where: dict[str, Any] | None,
     order: str | None,
 ) -> dict[str, Any]:
-    return _as_json(collection, collection.search(text, k, by=by, where=where, order=order), text)
+    answer = collection.search(text, k, by=by, where=where, order=order)
+    return _as_json(collection, answer, Sought.by_query(collection.words, text))
 
 
 def search_similar(
     collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
-    text = stored_document(collection, id_).document.text
-    words = " ".join(telling_words(collection.hasher, text))
-    return _as_json(collection, collection.more_like(id_, k, by=by, where=where), words)
+    document = stored_document(collection, id_).document
+    answer = collection.more_like(id_, k, by=by, where=where)
+    return _as_json(collection, answer, _telling(collection, document))
 
 
 def search_code(
     collection: Collection, code: str, k: int, where: dict[str, Any] | None
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    return _as_json(collection, collection.search(query, k, where=where), "")
+    return _as_json(collection, collection.search(query, k, where=where))
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
@@ -109,26 +109,6 @@ def title_of(document: Document) -> str:
     return str(document.id)
 
 
-def marked_snippet(text: str, sought: Set[str]) -> list[dict[str, Any]]:
-    """A line of a text in pieces, with the words that are looked for marked.
-
-    >>> marked_snippet("Open a zip archive.", {"zips", "zip"})
-    [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
-    """
-    line = best_line(text[:_SEARCHED], sought, _SNIPPET_LENGTH)
-    pieces: list[dict[str, Any]] = []
-    end = 0
-    for word in _WORDS.finditer(line):
-        if not sought.isdisjoint(tokenize(word.group())):
-            if word.start() > end:
-                pieces.append({"text": line[end : word.start()]})
-            pieces.append({"text": word.group(), "marked": True})
-            end = word.end()
-    if end < len(line):
-        pieces.append({"text": line[end:]})
-    return pieces
-
-
 def telling_words(hasher: Hasher, text: str) -> list[str]:
     """The words of a text with the most weight, heaviest first."""
     assert hasher.tfidf_ is not None  # or it would not be in a collection
@@ -138,27 +118,33 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
 
 
 def hits_as_json(
-    collection: Collection, hits: Iterable[Hit], text: str = ""
+    collection: Collection,
+    hits: Iterable[Hit],
+    sought: Sought | None = None,
+    margins: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """Marks the words of the text that the model knows: the others did not matter."""
-    sought = known_words(collection.hasher, text) or set(tokenize(text))
-    return [_hit_as_json(hit, sought) for hit in hits]
+    """With the words that were sought marked, and with the parts of their scores."""
+    marks = sought or Sought(frozenset(), collection.words)
+    return [_hit_as_json(hit, marks, margins) for hit in hits]
 
 
-def known_words(hasher: Hasher, text: str) -> set[str]:
-    """The words of a text that the model knows."""
-    assert hasher.tfidf_ is not None  # or it would not be in a collection
-    return {hasher.tfidf_.words_[column] for column in hasher.tfidf([text]).indices}
+def _telling(collection: Collection, document: Document) -> Sought:
+    """The words of a document to mark in others: all would be too many, if the model knows some."""
+    telling = telling_words(collection.hasher, document.text)
+    if not telling:
+        return Sought.by_document(collection.words, document)
+    return Sought(frozenset(collection.words.of(" ".join(telling))), collection.words)
 
 
-def _hit_as_json(hit: Hit, sought: Set[str]) -> dict[str, Any]:
+def _hit_as_json(hit: Hit, sought: Sought, margins: Floats | None) -> dict[str, Any]:
     assert hit.document is not None  # a collection has its documents
     title = title_of(hit.document)
     return {
         "id": hit.id,
+        "score": _rounded(hit.score),
+        "parts": _parts(hit, margins),
+        "words": _rounded(hit.words),
         "distance": hit.distance,
-        "score": None if hit.score is None else round(hit.score, 4),
-        "words": None if hit.words is None else round(hit.words, 4),
         "title": title,
         "snippet": marked_snippet(without_title(hit.text, title), sought),
         "code": hit.code.hex(),
@@ -166,16 +152,35 @@ def _hit_as_json(hit: Hit, sought: Set[str]) -> dict[str, Any]:
     }
 
 
-def _as_json(collection: Collection, answer: Answer, text: str) -> dict[str, Any]:
+def _parts(hit: Hit, margins: Floats | None) -> dict[str, float] | None:
+    """What words and code gave to the score; see :mod:`boltzhash.search.relevance`."""
+    if hit.score is None:
+        return None
+    by_code = 0.0
+    if margins is not None:
+        code = np.frombuffer(hit.code, np.uint8)[None]
+        by_code = CODES_WEIGHT * float(agreement(margins, code)[0])
+    by_words = round(hit.score - by_code, 4) or 0.0  # never a negative zero
+    return {"words": by_words, "code": round(by_code, 4)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _as_json(
+    collection: Collection, answer: Answer, sought: Sought | None = None
+) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
     query = {
         "code": answer.code.tobytes().hex(),
         "by": answer.by,
         "known_words": answer.known_words,
     }
+    takes_part = answer.by == "both" and answer.known_words != 0
     return {
         "generation": collection.standing().generation,
         "query": query,
-        "hits": hits_as_json(collection, answer, text),
+        "hits": hits_as_json(collection, answer, sought, answer.margins if takes_part else None),
         **({} if answer.warning is None else {"warning": answer.warning}),
     }

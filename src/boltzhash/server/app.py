@@ -25,7 +25,7 @@ from boltzhash.server.settings import Settings
 from boltzhash.version import __version__
 
 _DESCRIPTION = (
-    "Search a collection of documents by the Hamming distance of short binary codes. Every answer "
+    "Search a collection of documents by their words and by short binary codes. Every answer "
     "names the `generation` of the collection for which it is true. Errors are JSON: `error.message` "
     "says what to change."
 )

@@ -8,11 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.codes import Bits, unpack
+from boltzhash.codes import Bits, Codes, unpack
 from boltzhash.collection import Collection, Hit
+from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.hashers import Hasher
-from boltzhash.server.answers import hits_as_json, parse_code, stored_document, telling_words
+from boltzhash.server.answers import (
+    hits_as_json,
+    parse_code,
+    stored_document,
+    telling_words,
+    title_of,
+)
+from boltzhash.server.marks import Sought, words_in
 from boltzhash.server.messages import CodeQuery, IdQuery, TextQuery
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_MATRIX_BITS
@@ -25,6 +33,7 @@ _COUNTED = 20_000  # documents for shares and correlations
 _READ = 1_000  # documents whose texts are read, for couplings and words
 _SHOWN = 20
 _CORRELATED = 8
+_SHARED = 20
 
 
 class Words(NamedTuple):
@@ -188,9 +197,9 @@ def explain_hit(
     bit_words = known_bits.words(collection)
     document, packed, _ = stored_document(collection, id_)
     code = np.frombuffer(packed, np.uint8)
-    asked, words = _asked(collection, query)
+    asked = _asked(collection, query)
     theirs = set(tokenize(document.text))
-    on, agree = unpack(code[None])[0], unpack((code ^ asked)[None])[0] == 0
+    on, agree = unpack(code[None])[0], unpack((code ^ asked.code)[None])[0] == 0
     bits = []
     for number in range(now.n_bits):
         side = bit_words.on if on[number] else bit_words.off
@@ -200,28 +209,46 @@ def explain_hit(
                 "agrees": bool(agree[number]),
                 "on": bool(on[number]),
                 "words": side[number],
-                "in_query": [word for word in side[number] if word in words],
+                "in_query": [word for word in side[number] if word in asked.tokens],
                 "in_document": [word for word in side[number] if word in theirs],
             }
         )
-    known = telling_words(collection.hasher, document.text)
     return {
         "generation": now.generation,
         "distance": int((~agree).sum()),
-        "query_code": asked.tobytes().hex(),
+        "query_code": asked.code.tobytes().hex(),
         "document_code": code.tobytes().hex(),
-        "shared_words": [word for word in known if word in words],
+        "shared_words": _shared_words(collection, document, asked.sought),
         "bits": bits,
     }
 
 
-def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> tuple[Any, set[str]]:
+class _Asked(NamedTuple):
+    """A query as a code, as words that models count, and as words that documents are found by."""
+
+    code: Codes
+    tokens: set[str]
+    sought: Sought
+
+
+def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> _Asked:
+    cut = collection.words
     if isinstance(query, TextQuery):
-        return collection.hasher.transform([query.text])[0], set(tokenize(query.text))
+        (code,) = collection.hasher.encode([query.text])
+        return _Asked(code, set(tokenize(query.text)), Sought.by_query(cut, query.text))
     if isinstance(query, IdQuery):
-        document, code, _ = stored_document(collection, query.id)
-        return np.frombuffer(code, np.uint8), set(tokenize(document.text))
-    return parse_code(query.code, collection.hasher.n_bits), set()
+        document, packed, _ = stored_document(collection, query.id)
+        code = np.frombuffer(packed, np.uint8)
+        return _Asked(code, set(tokenize(document.text)), Sought.by_document(cut, document))
+    return _Asked(parse_code(query.code, collection.hasher.n_bits), set(), Sought(frozenset(), cut))
+
+
+def _shared_words(collection: Collection, document: Document, sought: Sought) -> list[str]:
+    """Words of a document that were asked for, the most telling first."""
+    shared = words_in(f"{document.text}\n{title_of(document)}", sought)
+    telling = telling_words(collection.hasher, document.text)
+    rank = {word: place for place, word in enumerate(telling)}
+    return sorted(shared, key=lambda word: rank.get(word, len(rank)))[:_SHARED]
 
 
 def documents_with_bit(

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from boltzhash.collection import Collection
-from boltzhash.corpus.documents import Id
+from boltzhash.collection import Collection, DuplicateGroup
 from boltzhash.server.answers import stored_documents
 from boltzhash.server.refusals import RefusedError
-from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP
+from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
 
-_COMPARED = 5_000  # documents whose words are compared; groups after them keep their order
+
+class Asked(NamedTuple):
+    """What groups are found by."""
+
+    min_similarity: float
+    keep: str
+    siblings: bool
 
 
 class _Found(NamedTuple):
     generation: int
-    radius: int
-    groups: list[list[Id]]
+    asked: Asked
+    groups: list[DuplicateGroup]
 
 
 class DuplicateGroups:
@@ -27,8 +30,7 @@ class DuplicateGroups:
     def __init__(self) -> None:
         self._last: _Found | None = None
 
-    def page(self, collection: Collection, radius: int, offset: int, limit: int) -> dict[str, Any]:
-        """Groups whose documents share the most words come first: copies, not only one topic."""
+    def page(self, collection: Collection, asked: Asked, offset: int, limit: int) -> dict[str, Any]:
         now = collection.standing()
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
@@ -37,37 +39,27 @@ class DuplicateGroups:
                 f"for here among at most {MAX_DUPLICATES_AMONG}. Use `boltzhash duplicates`",
             )
         last = self._last
-        if last is None or (last.generation, last.radius) != (now.generation, radius):
-            groups = _most_alike_first(collection, collection.duplicates(radius))
-            last = self._last = _Found(now.generation, radius, groups)
-        shown = last.groups[offset : offset + limit]
+        if last is None or (last.generation, last.asked) != (now.generation, asked):
+            find = collection.siblings if asked.siblings else collection.duplicates
+            groups = find(asked.min_similarity, keep=asked.keep)
+            last = self._last = _Found(now.generation, asked, groups)
         return {
             "generation": now.generation,
-            "radius": radius,
+            **asked._asdict(),
             "n_groups": len(last.groups),
-            "n_extra": sum(len(group) - 1 for group in last.groups),
+            "n_extra": sum(len(group.duplicates) for group in last.groups),
             "groups": [
-                {
-                    "size": len(group),
-                    "documents": stored_documents(collection, group[:MAX_IN_GROUP]),
-                }
-                for group in shown
+                _as_json(collection, group) for group in last.groups[offset : offset + limit]
             ],
         }
 
 
-def _most_alike_first(collection: Collection, groups: list[list[Id]]) -> list[list[Id]]:
-    """By the greatest tf-idf cosine between two shown documents of a group."""
-    shown = [group[:MAX_IN_GROUP] for group in groups]
-    ends = np.cumsum([len(group) for group in shown])
-    n_compared = int(np.searchsorted(ends, _COMPARED, side="right"))
-    ids = [id_ for group in shown[:n_compared] for id_ in group]
-    found = collection.find(ids)
-    words = collection.hasher.tfidf([found[id_].document.text for id_ in ids])
-    likeness = []
-    for start, end in zip([0, *ends], ends[:n_compared], strict=False):
-        cosines = (words[start:end] @ words[start:end].T).toarray()
-        np.fill_diagonal(cosines, 0)
-        likeness.append(round(float(cosines.max()), 6))
-    order = sorted(range(n_compared), key=lambda number: -likeness[number])
-    return [*(groups[number] for number in order), *groups[n_compared:]]
+def _as_json(collection: Collection, group: DuplicateGroup) -> dict[str, Any]:
+    listed = group.duplicates[:MAX_LISTED_IN_GROUP]
+    shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
+    return {
+        "size": 1 + len(group.duplicates),
+        "kept": group.kept,
+        "duplicates": [duplicate._asdict() for duplicate in listed],
+        "documents": stored_documents(collection, shown),
+    }

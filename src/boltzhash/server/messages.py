@@ -28,6 +28,7 @@ from boltzhash.server.settings import (
     MAX_DEPTH,
     MAX_IN_GROUP,
     MAX_K,
+    MAX_LISTED_IN_GROUP,
     MAX_QUERY,
     MAX_TEXT,
     MAX_VALUES,
@@ -108,12 +109,16 @@ Where = Annotated[
 ]
 By = Annotated[
     Literal["both", "words", "codes"] | None,
-    Field(description="Find and rank by words and codes, by words, or by codes; both if it can"),
+    Field(
+        description="What documents are found and ranked by: words and codes in one score, words alone, "
+        "or codes alone. If it is left out both, or codes where the collection keeps no index of words"
+    ),
 ]
 Order = Annotated[
     StrictStr | None,
     Field(
-        description="By codes: what to rank the nearest 500 by",
+        description="How the nearest 500 are put in order; only for a search by codes, which "
+        "it implies",
         json_schema_extra={"enum": [*ORDERS, None]},
     ),
     AfterValidator(lambda order: order if order is None else check_order(order)),
@@ -128,7 +133,14 @@ class Strict(BaseModel):
 
 
 class SearchRequest(Strict):
-    text: Annotated[Text, Field(examples=["read a csv file"])]
+    text: Annotated[
+        Text,
+        Field(
+            description="A question; a phrase in quotes must occur, a word after a minus must not, "
+            "unless it is asked by codes",
+            examples=["read a csv file"],
+        ),
+    ]
     k: K = 10
     by: By = None
     where: Where = None
@@ -207,13 +219,28 @@ class Piece(BaseModel):
     marked: bool = False
 
 
+class Parts(BaseModel):
+    """What a score is the sum of."""
+
+    words: Annotated[float, Field(description="BM25 in units of its spread for this query")]
+    code: Annotated[
+        float, Field(description="How well its code agrees with the query's; may be negative")
+    ]
+
+
 class Hit(BaseModel):
     id: str | int
-    distance: int
     score: Annotated[
-        float | None, Field(description="What it was ranked by; null if by codes alone")
+        float | None,
+        Field(description="What it was ranked by, more is better; null by codes alone"),
     ] = None
-    words: Annotated[float | None, Field(description="BM25 of its words")] = None
+    parts: Annotated[
+        Parts | None, Field(description="What the score is the sum of; null by codes alone")
+    ] = None
+    words: Annotated[float | None, Field(description="BM25 of its words; null by codes alone")] = (
+        None
+    )
+    distance: Annotated[int, Field(description="In how many bits its code differs")]
     title: str
     snippet: list[Piece]
     code: str
@@ -222,10 +249,16 @@ class Hit(BaseModel):
 
 class AskedFor(BaseModel):
     code: str
-    by: Annotated[str, Field(description="What was found and ranked by")]
+    by: Annotated[
+        Literal["both", "words", "codes"],
+        Field(description="What documents were found and ranked by"),
+    ]
     known_words: Annotated[
         int | None,
-        Field(description="How many words of the query the model knows; 0: hits mean nothing"),
+        Field(
+            description="How many words of the query the model knows; with 0 its code means nothing, "
+            "nor does an order by codes"
+        ),
     ]
 
 
@@ -254,7 +287,10 @@ class Explanation(Answer):
     distance: int
     query_code: str
     document_code: str
-    shared_words: list[str]
+    shared_words: Annotated[
+        list[str],
+        Field(description="Words of the document that were asked for, also in another form"),
+    ]
     bits: list[BitAgreement]
 
 
@@ -313,15 +349,30 @@ class BitDocuments(Answer):
     ]
 
 
+class Duplicate(BaseModel):
+    id: str | int
+    similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
+
+
 class Group(BaseModel):
-    size: int
-    documents: Annotated[list[StoredDocument], Field(max_length=MAX_IN_GROUP)]
+    size: Annotated[int, Field(description="With the document that is kept")]
+    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    duplicates: Annotated[
+        list[Duplicate],
+        Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),
+    ]
+    documents: Annotated[
+        list[StoredDocument],
+        Field(max_length=MAX_IN_GROUP, description="The document to keep, then the first others"),
+    ]
 
 
 class Duplicates(Answer):
-    radius: int
+    min_similarity: float
+    keep: str
+    siblings: bool
     n_groups: int
-    n_extra: Annotated[int, Field(description="Documents that are near-copies of another")]
+    n_extra: Annotated[int, Field(description="Documents of all groups but those to keep")]
     groups: list[Group]
 
 
@@ -355,6 +406,9 @@ class Stats(Answer):
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]
+    keeps_words: Annotated[
+        bool, Field(description="Whether documents can be found by words, and by both")
+    ]
     writing: Annotated[bool, Field(description="Whether documents can be added and deleted")]
     version: str
 

@@ -115,13 +115,22 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
 
 
 def _properties(
-    schema: dict[str, Any] | None, schemas: dict[str, Any]
+    schema: dict[str, Any] | None, schemas: dict[str, Any], prefix: str = ""
 ) -> list[tuple[str, dict[str, Any], bool]]:
+    """The fields of a model, each followed by those of the model that it or its items are."""
     if schema is None or "$ref" not in schema:
         return []
     model = schemas[schema["$ref"].rpartition("/")[2]]
     required = model.get("required", [])
-    return [(n, s, n in required) for n, s in model.get("properties", {}).items()]
+    rows: list[tuple[str, dict[str, Any], bool]] = []
+    for name, field in model.get("properties", {}).items():
+        rows.append((prefix + name, field, name in required))
+        of_model = [part for part in field.get("anyOf", [field]) if part.get("type") != "null"]
+        if len(of_model) == 1:
+            items = of_model[0].get("items", {})
+            rows += _properties(of_model[0], schemas, f"{prefix}{name}.")
+            rows += _properties(items, schemas, f"{prefix}{name}[].")
+    return rows
 
 
 def _table(title: str, rows: list[tuple[str, dict[str, Any], bool]]) -> str:
@@ -146,7 +155,12 @@ def _kind(schema: dict[str, Any]) -> str:
     """
     >>> _kind({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
     'integer from 1, or null'
+    >>> _kind({"enum": ["both", "words", "codes"], "type": "string"})
+    'both, words or codes'
     """
+    if "enum" in schema:
+        *first, last = [str(value) for value in schema["enum"] if value is not None]
+        return f"{', '.join(first)} or {last}"
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
             return ", or ".join(_kind(part) for part in schema[choice])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -13,9 +13,11 @@ from fastapi.security import HTTPBearer
 from starlette.responses import PlainTextResponse, Response
 
 from boltzhash.collection import Collection
+from boltzhash.collection.duplicates import MIN_SIMILARITY
 from boltzhash.server import messages
 from boltzhash.server.answers import search_code, search_similar, search_text, stored_documents
 from boltzhash.server.bits import documents_with_bit, explain_hit
+from boltzhash.server.duplicates import Asked
 from boltzhash.server.guard import is_key
 from boltzhash.server.metrics import CONTENT_TYPE
 from boltzhash.server.refusals import NoCollectionError, RefusedError
@@ -182,6 +184,7 @@ async def stats(service: Served) -> Response:
         kept = {name: told[name] for name in messages.Stats.model_fields if name in told}
         return {
             **kept,
+            "keeps_words": collection.keeps_words,
             "writing": service.settings.api_key is not None,
             "version": __version__,
         }
@@ -215,13 +218,24 @@ async def bit(service: Served, bit: Annotated[int, Path(ge=0, le=4095)]) -> Resp
 @api.get("/duplicates", response_model=messages.Duplicates, tags=["collection"])
 async def duplicates(
     service: Served,
-    radius: Annotated[int, Query(ge=0, le=8, description="Bits in which codes may differ")] = 0,
+    min_similarity: Annotated[
+        float,
+        Query(ge=0.5, le=1, description="The share of word trigrams that texts have in common"),
+    ] = MIN_SIMILARITY,
+    keep: Annotated[
+        Literal["first", "longest", "newest"], Query(description="Which one of several is kept")
+    ] = "first",
+    siblings: Annotated[
+        bool,
+        Query(description="Texts that share a template instead, from 0.5 up to min_similarity"),
+    ] = False,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
 ) -> Response:
-    """Groups of near-duplicates, those that share the most words first."""
+    """Groups of near-duplicates: a document to keep, and those whose texts are near its own."""
+    asked = Asked(min_similarity, keep, siblings)
     return as_json(
-        await service.slow_reads.run(lambda r: service.duplicates.page(r, radius, offset, limit))
+        await service.slow_reads.run(lambda r: service.duplicates.page(r, asked, offset, limit))
     )
 
 

@@ -22,7 +22,8 @@ MAX_VALUES = 1000  # of a condition
 MAX_DEPTH = 32  # of lists and objects in metadata
 MAX_DUPLICATES_AMONG = 200_000  # documents that are compared while someone waits
 MAX_GROUPS = 100
-MAX_IN_GROUP = 20
+MAX_IN_GROUP = 20  # documents of a group that are sent whole
+MAX_LISTED_IN_GROUP = 1000
 MAX_MATRIX_BITS = 256  # a larger heat map is neither sent nor seen
 
 READ_SECONDS = 10.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
@@ -17,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, check_codes
-from boltzhash.errors import ModelError
+from boltzhash.errors import DuplicateIdError, ModelError
 from boltzhash.storage.folders import CONFIG, atomic_folder, read_config
 
 FORMAT = "boltzhash codes"
@@ -36,11 +37,15 @@ class StoredCodes(NamedTuple):
 
 
 class CodesWriter:
-    """Appends codes to a folder under construction; memory does not grow with them."""
+    """Appends codes to a folder under construction; memory keeps 8 bytes of each document.
+
+    They are a digest of its id: one that comes twice is a :class:`boltzhash.errors.DuplicateIdError`.
+    """
 
     def __init__(self, codes_file: BinaryIO, ids_file: TextIO, n_bits: int) -> None:
         self._codes_file = codes_file
         self._ids_file = ids_file
+        self._seen = SeenDigests()
         self._n_bytes = n_bits // 8
         self.n_documents = 0
         self.no_known_word: list[int] = []
@@ -66,10 +71,26 @@ class CodesWriter:
                 f"expected codes of {self._n_bytes} bytes, each with an id and a count, got "
                 f"{codes.shape} codes, {len(ids)} ids and {len(known_words)} counts"
             )
+        lines = [json.dumps(i, ensure_ascii=False) + "\n" for i in ids]
+        again = self._seen.add(lines)
         self._codes_file.write(codes.tobytes())
-        self._ids_file.writelines(json.dumps(i, ensure_ascii=False) + "\n" for i in ids)
+        self._ids_file.writelines(lines)
+        if len(again):
+            self._refuse_twice({lines[number] for number in again})
         self.no_known_word += [self.n_documents + int(r) for r in np.flatnonzero(known_words == 0)]
         self.n_documents += len(codes)
+
+    def _refuse_twice(self, suspects: set[str]) -> None:
+        """Raise if one of these ids really is in the file twice: two ids may share a digest."""
+        self._ids_file.flush()
+        first: dict[str, int] = {}
+        with open(self._ids_file.name, encoding="utf-8") as lines:
+            for number, line in enumerate(lines):
+                if line in suspects and first.setdefault(line, number) != number:
+                    raise DuplicateIdError(
+                        f"the id {json.loads(line)!r} is there twice: documents {first[line]} and "
+                        f"{number} have it (counted from 0). Each document needs its own"
+                    )
 
     def write_header(self) -> None:
         """The .npy header with the number of rows so far; its size does not depend on that."""
@@ -80,6 +101,33 @@ class CodesWriter:
             "shape": (self.n_documents, self._n_bytes),
         }
         npy.write_array_header_1_0(self._codes_file, description)
+
+
+class SeenDigests:
+    """Which texts came before: 8 bytes of each are kept, in sorted runs whose sizes keep doubling.
+
+    >>> seen = SeenDigests()
+    >>> seen.add(["a", "b", "c"]).tolist(), seen.add(["d", "b"]).tolist(), seen.add(["e", "e"]).tolist()
+    ([], [1], [1])
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.uint64]] = []
+
+    def add(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Take in texts; returns the numbers of those that may have come before."""
+        digests = b"".join(blake2b(text.encode(), digest_size=8).digest() for text in texts)
+        new = np.frombuffer(digests, dtype=np.uint64)
+        came = np.ones(len(new), dtype=np.bool_)
+        came[np.unique(new, return_index=True)[1]] = False  # again among themselves
+        for run in self._runs:
+            places = np.minimum(np.searchsorted(run, new), len(run) - 1)
+            came |= run[places] == new
+        run = np.sort(new)
+        while self._runs and len(self._runs[-1]) <= len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]))
+        self._runs += [run] if len(run) else []
+        return np.flatnonzero(came)
 
 
 @contextmanager

@@ -51,6 +51,8 @@ def atomic_folder(target: Path, kind: str) -> Iterator[Path]:
             _flush_to_disk(path)
         _put_in_place(fresh, target)
         _flush_to_disk(target.parent)
+    except OSError as error:
+        raise _naming(target, error, fresh) from error
     finally:
         try:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -75,6 +77,38 @@ def check_output(target: Path, kind: str) -> None:
             read_config(target, kind, sys.maxsize)
         except ModelError as error:
             raise FileExistsError(f"{target} was not replaced: {error}") from error
+
+
+def try_output(target: Path, kind: str) -> None:
+    """The same, and really write there: before hours of work, not after them."""
+    check_output(target, kind)
+    parent = next(parent for parent in target.parents if parent.exists())
+    trial = parent / f".{target.name}.{secrets.token_hex(8)}"
+    try:
+        trial.mkdir()
+        (trial / CONFIG).write_bytes(bytes(4096))
+    except OSError as error:
+        raise _naming(target, error, trial) from error
+    finally:
+        shutil.rmtree(trial, ignore_errors=True)
+
+
+def is_model(target: Path) -> bool:
+    """Whether a model was saved there, which a new one would replace."""
+    try:
+        read_config(target, "boltzhash model", sys.maxsize)
+    except ModelError:
+        return False
+    return True
+
+
+def _naming(target: Path, error: OSError, unfinished: Path) -> OSError:
+    """An error of writing, with the path that a user knows, not that of what is under construction."""
+    if error.errno is None:
+        return error
+    if error.filename is not None and not Path(error.filename).is_relative_to(unfinished):
+        return error
+    return OSError(error.errno, error.strerror, str(target))
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -124,15 +124,30 @@ def joined(blocks: list[Counts]) -> Counts:
 def check_texts(texts: list[str], first: int = 0) -> list[str]:
     """Return ``texts`` if they are strings; ``first`` is the number of the first one.
 
-    >>> check_texts(["a", None], first=10)
+    >>> check_texts(["a", b"b"], first=10)
     Traceback (most recent call last):
     ...
-    ValueError: document 11 must be a string, got NoneType
+    ValueError: document 11 must be a string, got bytes: decode them first, such as with \
+text.decode('utf-8')
     """
     for number, text in enumerate(texts, start=first):
         if not isinstance(text, str):
-            raise ValueError(f"document {number} must be a string, got {type(text).__name__}")
+            raise ValueError(
+                f"document {number} must be a string, got {_how_to_make_it_text(text)}"
+            )
     return texts
+
+
+def _how_to_make_it_text(value: object) -> str:
+    """What came in place of a text, and what to do about it."""
+    kind = type(value).__name__
+    if isinstance(value, bytes):
+        return f"{kind}: decode them first, such as with text.decode('utf-8')"
+    if value is None or value != value:  # NaN
+        return f"{kind}, a missing value: leave it out, or make it '' (Series.fillna('') in pandas)"
+    if isinstance(value, dict | tuple) and "text" in (*getattr(value, "_fields", ()), *value):
+        return f"{kind}: pass only its text"
+    return f"{kind}"
 
 
 def blocks_of(texts: Iterable[str]) -> Iterator[list[str]]:

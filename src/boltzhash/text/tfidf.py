@@ -59,6 +59,9 @@ class TfIdf:
     columns_ : int32 array or None
         Spelling → column, if there are stems; else spellings are words.
     idf_ : float64 array
+    coverage_ : float or None
+        The share of the documents' words that are in the vocabulary, stop words and those above
+        ``max_df`` not counted; None if it was not learned here.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class TfIdf:
     spellings_: list[str]
     columns_: NDArray[np.int32] | None
     idf_: NDArray[np.float64]
+    coverage_: float | None = None
 
     def __init__(
         self,
@@ -156,14 +160,14 @@ class TfIdf:
         """The numbers of the words of the vocabulary, in the order of the alphabet."""
         if n_documents == 0:
             raise ValueError("the corpus is empty: at least 2 documents are needed")
-        usable = np.array(
+        telling = np.array(
             [
-                self.min_df <= df <= max(self.max_df * n_documents, 1)
-                and word not in self._stop_words
+                df <= max(self.max_df * n_documents, 1) and word not in self._stop_words
                 for word, df in zip(words, frequency, strict=True)
             ],
             dtype=bool,
         )
+        usable = telling & (frequency >= self.min_df)
         everywhere = frequency == n_documents
         if not usable.any() and everywhere.any() and everywhere.all() and n_documents > 1:
             raise ValueError(
@@ -177,7 +181,9 @@ class TfIdf:
                 f"{self.max_df} of them or in fewer than min_df={self.min_df}"
             )
         ranked = sorted(np.flatnonzero(usable), key=lambda j: (-frequency[j], words[j]))
-        return np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
+        chosen = np.array(sorted(ranked[: self.max_words], key=lambda j: words[j]))
+        self.coverage_ = float(frequency[chosen].sum() / frequency[telling].sum())
+        return chosen
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Weigh documents; words not in the vocabulary do not count."""

@@ -35,7 +35,7 @@ def fold(text: str) -> str:
     >>> fold("Ｓtraße")
     'strasse'
     """
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
@@ -96,3 +96,12 @@ def compile_pattern(token_pattern: str | None) -> re.Pattern[str] | None:
     if pattern.groups > 1:
         raise ValueError(f"token_pattern may have at most one group, got {token_pattern!r}")
     return pattern
+
+
+def printable(text: str) -> str:
+    """A text that does nothing to a terminal: control characters are blanks, lines stay lines.
+
+    >>> printable("red\\x1b[2Jlight\\nnext")
+    'red [2Jlight\\nnext'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

@@ -42,6 +42,7 @@ from typing import NamedTuple
 import Stemmer
 
 from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
 from boltzhash.text.stopwords import LANGUAGES, function_words
 from boltzhash.text.tokens import MARKS, UNSPACED, fold, tokenize
 
@@ -70,6 +71,7 @@ _AROUND_WORDS = ".,;:!?()[]{}<>\"'`*/"  # never the first or last character of a
 # Signs that are written in several ways, and some that are not seen at all.
 _SIGNS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "\u00ad": "", "\u200d": "", "\u2060": ""})
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*|[A-Z]+s?|[0-9]+")  # nothing to cut: most of any text
+_HYPHENATED = re.compile(f"(?:{_PLAIN.pattern})(?:-(?:{_PLAIN.pattern}))+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 _POINTS = re.compile(r"\.|::")
 _LAST_TWO = re.compile(r"[^.:]+(?:\.|::)[^.:]+$")
@@ -88,6 +90,7 @@ _OPERATORS = '-" '
 _MOST_TYPED = 32  # words of a question that may have operators
 _EXACT = ("=", "~")  # before an id as it is written, and folded
 _BLANK = "␣"  # in an id that is one word
+_OF_BLANKS = re.compile('[ "]')
 
 
 class WordQuery(NamedTuple):
@@ -191,13 +194,36 @@ class Words:
         (3, 30, 4)
         """
         counts = Counter(self.of(document.text))
-        for name in _names(document):
-            for word in self.of(name):
+        for title in titles_of(document):
+            for word in self.of(title):
                 counts[word] += NAME_WEIGHT
-        if isinstance(document.id, str):
-            for word in _exact(document.id):
-                counts[word] += EXACT_WEIGHT
+        for word in self.of(name_of(document.id)):
+            counts[word] += NAME_WEIGHT
+        for word in exact_of(document.id):
+            counts[word] += EXACT_WEIGHT
         return counts
+
+    def of_tokens(self, tokens: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The words of many tokens that hold no blank, one token after the other; how many each has.
+
+        They are those of :meth:`of`, faster for tokens that were not seen before.
+
+        >>> Words().of_tokens(["Reading", "asyncio.gather,", "!"])
+        (['read', 'asyncio', 'gather', 'asyncio.gather'], [1, 3, 0])
+        """
+        words: list[str] = []
+        sizes: list[int] = []
+        for token in tokens:
+            core = token.strip(_AROUND_WORDS)
+            if _PLAIN.fullmatch(core):
+                words.append(core.lower()[:_LONGEST_WORD])
+                sizes.append(1)
+            else:
+                in_order, beside = _cut(core)
+                words += in_order
+                words += beside
+                sizes.append(len(in_order) + len(beside))
+        return self._all_stems(words), sizes
 
     def has_phrase(self, document: Document, phrase: Sequence[str]) -> bool:
         """Whether a phrase of a query occurs in the text or in a name of a document.
@@ -272,6 +298,15 @@ class Words:
             if word not in weightless and not word.startswith(_EXACT)
         )
 
+    def are_telling(self, words: Sequence[str]) -> list[bool]:
+        """Of words of a text, whether each counts for :meth:`length`.
+
+        >>> Words().are_telling(["the", "csv"])
+        [False, True]
+        """
+        weightless = self._stop_stems
+        return [word not in weightless for word in words]
+
     def _asked_for(self, text: str) -> _Cut:
         """The words of a text without stop words, or with them if there are no others.
 
@@ -316,10 +351,20 @@ class Words:
         return cut
 
     def _stems(self, words: Sequence[str]) -> tuple[str, ...]:
-        return tuple(_without_accents(self._stem(word)) for word in words)
+        return tuple([_without_accents(self._stem(word)) for word in words])
+
+    def _all_stems(self, words: list[str]) -> list[str]:
+        """The same at once, in place of what is stemmed."""
+        if self._stemmer is not None:
+            rows = [i for i, w in enumerate(words) if w.isalpha() or not _UNSTEMMED.search(w)]
+            with self._one_at_a_time:
+                stems = self._stemmer.stemWords([words[row] for row in rows])
+            for row, stem in zip(rows, stems, strict=True):
+                words[row] = stem or words[row]
+        return [word if word.isascii() else _without_accents(word) for word in words]
 
     def _stem(self, word: str) -> str:
-        if self._stemmer is None or _UNSTEMMED.search(word):
+        if self._stemmer is None or (not word.isalpha() and _UNSTEMMED.search(word)):
             return word
         with self._one_at_a_time:
             return str(self._stemmer.stemWord(word)) or word
@@ -350,6 +395,9 @@ def _cut(token: str) -> _Cut:
     """The words of a token, folded but not stemmed."""
     if _PLAIN.fullmatch(token):
         return _Cut((token.lower()[:_LONGEST_WORD],), ())
+    if len(token) <= _LONGEST_WORD and _HYPHENATED.fullmatch(token):  # many an id is of this kind
+        pieces = token.lower().split("-")
+        return _Cut(tuple(pieces), ("".join(pieces),))
     if token.isascii():
         chunks = _ASCII_CHUNKS.findall(token)
     else:
@@ -358,6 +406,8 @@ def _cut(token: str) -> _Cut:
     beside: list[str] = []
     for chunk in chunks:
         _cut_chunk(chunk, in_order, beside)
+    if token.isascii() and len(token) <= _LONGEST_WORD:  # and so are its words
+        return _Cut(tuple(in_order), tuple(beside))
     return _Cut(
         tuple(word[:_LONGEST_WORD] for word in in_order),
         tuple(word for word in beside if len(word) <= _LONGEST_WORD),
@@ -376,7 +426,7 @@ def _cut_chunk(chunk: str, in_order: list[str], beside: list[str]) -> None:
 
 
 def _cut_at_points(run: str, in_order: list[str], beside: list[str]) -> None:
-    segments = _POINTS.split(run)
+    segments = _POINTS.split(run) if "." in run or ":" in run else [run]
     if len(segments) > 1 and all(len(s) == 1 and s.isalpha() for s in segments):
         in_order.append(fold("".join(segments)))  # U.S.A
         return
@@ -401,6 +451,8 @@ def _cut_at_underscores(piece: str, in_order: list[str], beside: list[str]) -> N
         beside.append(fold(piece if special else piece.strip("_")))
     for part in parts:
         in_order.append(fold(part))
+        if part.islower() or part.isdigit():
+            continue  # without humps, as most are
         humps = _HUMPS.split(part)
         if 1 < len(humps) <= _MOST_CAMEL_PARTS and not _PLURAL.fullmatch(part):
             beside.extend(fold(hump) for hump in humps if len(hump) > 1)
@@ -415,19 +467,52 @@ def _without_accents(word: str) -> str:
 
 def _names(document: Document) -> Iterator[str]:
     """The id and the titles; a number says nothing, also where it is written as a string."""
-    if isinstance(document.id, str) and not document.id.isdecimal():
-        yield document.id
-    for field in TITLE_FIELDS:
-        title = (document.metadata or {}).get(field)
-        if isinstance(title, str):
-            yield title
+    if name := name_of(document.id):
+        yield name
+    yield from titles_of(document)
+
+
+def name_of(id_: Id) -> str:
+    """What of an id says something; nothing of a number.
+
+    >>> name_of("csv.reader"), name_of("7"), name_of(7)
+    ('csv.reader', '', '')
+    """
+    return id_ if isinstance(id_, str) and not id_.isdecimal() else ""
+
+
+def exact_of(id_: Id) -> list[str]:
+    """An id as one word, as it is written and folded; a number has none, unless it is a string.
+
+    >>> exact_of("Moon 7"), exact_of(7)
+    (['=Moon␣7', '~moon␣7'], [])
+    """
+    if not isinstance(id_, str):
+        return []
+    if id_.isascii() and id_.isprintable() and not _OF_BLANKS.search(id_):  # as most are
+        return [_EXACT[0] + id_, _EXACT[1] + id_.lower()] if 0 < len(id_) <= _LONGEST_NAME else []
+    return _exact(id_)
+
+
+def titles_of(document: Document) -> Iterator[str]:
+    """Those of its metadata whose words count more.
+
+    >>> list(titles_of(Document(1, "text", {"title": "A name", "year": 2020})))
+    ['A name']
+    """
+    if document.metadata:
+        for field in TITLE_FIELDS:
+            title = document.metadata.get(field)
+            if isinstance(title, str):
+                yield title
 
 
 def _exact(name: str) -> list[str]:
     """A name as one word, as it is written and folded; no other word has their first characters."""
     name = name[: 2 * _LONGEST_NAME].strip().strip('"')
-    name = name.encode(errors="replace").decode()  # half a surrogate pair cannot be stored
-    written, folded = (_BLANK.join(spelling.split()) for spelling in (name, fold(name)))
+    if not name.isascii():
+        name = name.encode(errors="replace").decode()  # half a surrogate pair cannot be stored
+    written, folded = [_BLANK.join(spelling.split()) for spelling in (name, fold(name))]
     if not written or len(written) > _LONGEST_NAME:
         return []
     return [_EXACT[0] + written, _EXACT[1] + folded]

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
+from boltzhash.progress import progress
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.training.distributed import DistributedSteps
@@ -121,12 +121,8 @@ def train(
         history = _resume(checkpoint, fingerprint, model, steps.optimizer)
     on_resume(list(history))
     saved_at = time.monotonic()
-    with tqdm(
-        total=schedule.epochs,
-        initial=len(history),
-        desc="fitting",
-        unit="epoch",
-        disable=None if verbose else True,
+    with progress(
+        "fitting", "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
     ) as bar:
         for epoch in range(len(history), schedule.epochs):
             record = _epoch(steps, documents, schedule, seed, epoch)

@@ -26,7 +26,12 @@ from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import rehashing, snapshot
 from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database
-from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError
+from boltzhash.errors import (
+    ChangedDocumentsError,
+    CollectionBusyError,
+    CollectionError,
+    DuplicateIdError,
+)
 
 TEXTS = [
     "star planet",
@@ -692,17 +697,44 @@ def test_an_interrupted_adding_goes_on(path: Path, long_hasher: LSH) -> None:
     with Collection.create(path, long_hasher) as collection:
         with pytest.raises(Stop):
             collection.add_resumably(interrupted(), "all of them")
-        unfinished = {"name": "all of them", "done": 32, "last_id": 31}
-        assert collection.unfinished() == unfinished == collection.stats()["unfinished"]
+        unfinished = collection.unfinished()
+        assert unfinished == collection.stats()["unfinished"]
+        assert unfinished is not None
+        assert len(unfinished.pop("checksum")) == 64
+        assert unfinished == {"name": "all of them", "done": 32, "last_id": 31}
         with pytest.raises(ValueError, match="number 31 must have the id 31, got 32"):
             collection.add_resumably(documents(100, start=1), "all of them")
         with pytest.raises(ValueError, match="number 31 must have the id 31, got no more"):
             collection.add_resumably(documents(20), "all of them")
+        for change in ({"text": "cleaned"}, {"metadata": {"parity": 2}}):
+            others = ({**d, **change} if d["id"] == 7 else d for d in documents(100))
+            with pytest.raises(ChangedDocumentsError, match="up to number 31 are no longer those"):
+                collection.add_resumably(others, "all of them")
         assert collection.add_resumably(documents(100), "all of them") == 68
         assert [document.id for document in collection] == list(range(100))
         assert collection.unfinished() is None
         with pytest.raises(DuplicateIdError):
             collection.add_resumably(documents(100), "all of them")
+
+
+def test_an_addition_that_an_older_boltzhash_began_goes_on(path: Path, long_hasher: LSH) -> None:
+    """It noted no checksum."""
+    with Collection.create(path, long_hasher) as collection:
+        collection.add(documents(3))
+        note = {"name": "all of them", "done": 3, "last_id": 2}
+        collection._store.write(lambda _: collection._store.note_unfinished(note))
+        assert collection.add_resumably(documents(5), "all of them") == 2
+        assert collection.unfinished() is None
+
+
+def test_an_unfinished_addition_can_be_given_up(path: Path, long_hasher: LSH) -> None:
+    with Collection.create(path, long_hasher) as collection:
+        collection.add(documents(3))
+        note = {"name": "all of them", "done": 3, "last_id": 2}
+        collection._store.write(lambda _: collection._store.note_unfinished(note))
+        collection.forget_unfinished()
+        assert collection.unfinished() is None
+        assert len(collection) == 3
 
 
 # Copies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from boltzhash import ITQ, LSH
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import words as word_snapshot
-from boltzhash.collection.sqlite.words import WORDS_FILE
+from boltzhash.collection.sqlite.word_files import LIST, WORDS_FOLDER
+from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
 from boltzhash.text.words import Words
 
@@ -61,7 +63,7 @@ def expected_words(collection: Collection, query: str) -> dict[Any, float]:
 def check_answer(collection: Collection, query: str) -> None:
     """Every hit has the BM25 of plain counting, and hits are in the order of that."""
     expected = expected_words(collection, query)
-    answer = collection.search(query, 1000, by="words")
+    answer = collection.search(query, 10_000, by="words")
     assert {hit.id: hit.words for hit in answer} == pytest.approx(
         {id_: score for id_, score in expected.items() if score}, rel=1e-4
     )
@@ -171,7 +173,7 @@ def test_the_index_follows_every_change(
     """Written here and elsewhere, with a file that is written all the time and without."""
     rng = np.random.default_rng(0)
     monkeypatch.setattr(word_snapshot, "_MANY", 5)
-    monkeypatch.setattr(word_snapshot, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(word_snapshot, "_ALIKE", 3)
     path = tmp_path / "library"
     with Collection.create(path, hasher) as one, Collection.open(path) as other:
         for step in range(25):
@@ -180,31 +182,162 @@ def test_the_index_follows_every_change(
             writer.delete([f"doc-{i}" for i in rng.integers(0, 60, 3)])
             for reader in (one, other):
                 check_answer(reader, QUERIES[step % 4])
-        assert (path / WORDS_FILE).exists()
+        assert (path / WORDS_FOLDER).exists()
         with Collection.open(path) as third:
             check_answer(third, "moon orbit comet star")
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "of another collection"])
+def segment_files(path: Path) -> list[Path]:
+    return sorted(file for file in (path / WORDS_FOLDER).iterdir() if file.name != LIST)
+
+
+@pytest.mark.parametrize("which", ["list", "segment"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "flipped at the end", "flipped", "empty", "gone", "of another collection"]
+)
 def test_a_damaged_file_is_made_again(
-    tmp_path: Path, hasher: ITQ, damage: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, hasher: ITQ, damage: str, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(word_snapshot, "_MANY", 5)
     paths = [tmp_path / "one", tmp_path / "other"]
+    files = []
     for path, start in zip(paths, (0, 500), strict=True):
         with Collection.create(path, hasher) as made:
             made.add(documents(50, start=start))
-            made.search("moon", by="words")
-    file = paths[0] / WORDS_FILE
-    whole = file.read_bytes()
+        files.append(path / WORDS_FOLDER / LIST if which == "list" else segment_files(path)[0])
+    whole = files[0].read_bytes()
     changed = {
         "cut": whole[:-7],
-        "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
+        "flipped at the end": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
+        "flipped": whole[:4104] + bytes([whole[4104] ^ 1]) + whole[4105:],
         "empty": b"",
-        "of another collection": (paths[1] / WORDS_FILE).read_bytes(),
+        "of another collection": files[1].read_bytes(),
     }
-    file.write_bytes(changed[damage])
+    files[0].unlink()
+    if damage != "gone":
+        files[0].write_bytes(changed[damage])
     with Collection.open(paths[0]) as collection:
+        check_answer(collection, "moon orbit")
+        check_answer(collection, "bread and butter")
+    with Collection.open(paths[0]) as collection:  # and it stays mended
+        monkeypatch.setattr(DocumentCounter, "segment", None)
+        check_answer(collection, "moon orbit")
+
+
+def test_words_are_filed_by_who_writes_and_not_counted_again(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In batches of 1,024; what is left over, the first search counts."""
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as made:
+        made.add(documents(2_100))
+    counted = []
+    segment = DocumentCounter.segment
+
+    def counting(self: DocumentCounter, places: Any, some: Any) -> Any:
+        counted.extend(places)
+        return segment(self, places, some)
+
+    monkeypatch.setattr(DocumentCounter, "segment", counting)
+    with Collection.open(path) as collection:
+        check_answer(collection, "moon orbit")
+        assert counted == list(range(2_049, 2_101))
+        collection.add(documents(1, start=3_000))
+        check_answer(collection, "bread and butter")
+        assert counted == list(range(2_049, 2_102))
+    assert {file.name.partition("-")[0] for file in segment_files(path)} == {"1024"}
+
+
+def test_segments_that_become_one_leave_no_files_behind(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as collection:
+        for start in range(0, 400, 10):
+            collection.add(documents(10, start=start))
+        check_answer(collection, "moon orbit")
+        found = segment_files(path)
+        assert len(found) < 16
+        assert sum(int(file.name.partition("-")[0]) for file in found) == 400
+
+
+def test_files_that_another_process_replaced_are_followed(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that knows files by name, but has not opened them, when a writer merges them."""
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as writer, Collection.open(path) as reader:
+        writer.add(documents(10))
+        reader.upsert(documents(1, start=3))  # looks at the files, and opens none
+        for start in range(10, 200, 10):
+            writer.add(documents(10, start=start))
+        check_answer(reader, "moon orbit")
+        for start in range(200, 300, 10):
+            (writer, reader)[start // 10 % 2].add(documents(10, start=start))
+            check_answer((reader, writer)[start // 10 % 2], "bread and butter")
+
+
+def test_files_that_vanish_while_they_are_open_change_nothing(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as collection:
+        collection.add(documents(50))
+        check_answer(collection, "moon orbit")
+        shutil.rmtree(path / WORDS_FOLDER)
+        check_answer(collection, "bread and butter")
+        collection.add(documents(50, start=50))
+        check_answer(collection, "moon orbit")
+        assert (path / WORDS_FOLDER / LIST).exists()
+        with Collection.open(path) as other:
+            check_answer(other, "moon orbit")
+
+
+def test_files_from_the_future_of_a_database_that_was_put_back_are_not_used(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    path = tmp_path / "library"
+    with Collection.create(path, hasher) as collection:
+        collection.add(documents(20))
+    before = (path / "collection.sqlite").read_bytes()
+    with Collection.open(path) as collection:
+        collection.upsert({**documents(1, start=i)[0], "text": "comet"} for i in range(20))
+        check_answer(collection, "comet")
+    (path / "collection.sqlite").write_bytes(before)  # the same inode
+    with Collection.open(path) as collection:
+        check_answer(collection, "comet")
+        check_answer(collection, "moon orbit")
+
+
+def test_a_copy_of_the_folder_and_a_backup_are_searched(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    with Collection.create(tmp_path / "library", hasher) as collection:
+        collection.add(documents(50))
+        collection.backup(tmp_path / "backup")
+    shutil.copytree(tmp_path / "library", tmp_path / "copy")
+    for name in ("backup", "copy"):
+        with Collection.open(tmp_path / name) as copy:
+            copy.upsert({**documents(1, start=i)[0], "text": "comet"} for i in range(20))
+            check_answer(copy, "comet")
+            check_answer(copy, "moon orbit")
+
+
+def test_a_rehash_leaves_the_words_as_they_are(
+    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+    with Collection.create(tmp_path / "library", hasher) as collection:
+        collection.add(documents(50))
+        collection.upsert(documents(3, start=10))
+        collection.rehash(LSH(16, max_df=1.0).fit([d["text"] for d in documents(200)]))
+        check_answer(collection, "moon orbit")
+        collection.delete(["doc-7"])
         check_answer(collection, "moon orbit")
 
 

@@ -57,10 +57,6 @@ class Searcher:
     def within(self, radius: int) -> list[Near]:
         return sorted(self._within(radius, 0, self._last_place))
 
-    def any_within(self, radius: int) -> list[Near]:
-        """One, where there is one."""
-        return self._search(1, radius=radius)
-
     def _within(self, radius: int, low: int, high: int) -> list[Near]:
         hits = self._search(self._most, (low, high), radius)
         if self._is_whole(hits, low, high):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from boltzhash.collection.store import (
     last_of_each,
     no_such_collection,
     refuse_taken,
+    with_nearest_codes,
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, is_scalar
@@ -210,15 +211,16 @@ class MilvusStore:
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        return bool(self._searcher(code, [], terms=["known == true"]).any_within(radius))
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        return with_nearest_codes(self, query)
 
     def _searcher(
         self,
         code: Codes,
         conditions: list[Condition],
         n_probe: int = MOST_LISTS,
-        terms: list[str] | None = None,
     ) -> Searcher:
         """Looks at all lists where it is not told otherwise: exact, whatever index there is."""
         if conditions and not self._state.looks_inside:
@@ -227,7 +229,7 @@ class MilvusStore:
                 "anew with collection.rehash(collection.hasher)"
             )
         asked = expression_of(conditions, self._rows_with)
-        expressions = [*self._state.counts(), *asked, *(terms or [])]
+        expressions = [*self._state.counts(), *asked]
         last_place = self._state.last_place
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
 

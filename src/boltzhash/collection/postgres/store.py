@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ from boltzhash.collection.store import (
     last_of_each,
     no_such_collection,
     refuse_taken,
+    with_nearest_codes,
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
@@ -304,12 +305,10 @@ class PostgresStore:
     ) -> list[Hit]:
         raise ValueError(f"{self.shown} keeps no index of words: search it by codes")
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        bits = bits_of(code.tobytes())
-        found = self._run(
-            f"SELECT 1 FROM codes WHERE {_distance(bits)} <= %s AND known LIMIT 1", [bits, radius]
-        )
-        return found.fetchone() is not None
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        return with_nearest_codes(self, query)
 
     # Reading
 

@@ -18,6 +18,15 @@ DATABASE = "collection.sqlite"
 
 _CACHE_KIB = 64 * 1024
 
+# What SQLite says if it cannot make the small file beside the database that its locks are in.
+_NO_ROOM = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+)
+
 
 def is_database_in(folder: str | Path) -> bool:
     """Whether a collection is in the folder."""
@@ -102,6 +111,8 @@ class Database:
         The state that it yields has the generation that holds once it is committed.
         """
         with self.plain_errors():
+            if self._no_room is not None:
+                self._open_again_to_write()
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 self.connection.execute("UPDATE state SET generation = generation + 1")
@@ -133,29 +144,43 @@ class Database:
             raise CollectionError(f"{self.path} is damaged: {error}") from error
 
     def _open(self) -> None:
-        can_write = self._connect()
+        self._rest: tuple[int, ...] | None = None
+        self._no_room: sqlite3.Error | None = None
+        self.is_alone = False  # no other connection can be opened
+        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+            try:
+                self._connect("mode=rw", "journal_mode = WAL", "synchronous = FULL")
+                return
+            except sqlite3.Error as error:
+                if getattr(error, "sqlite_errorcode", None) not in _NO_ROOM:
+                    raise
+                self._no_room = error  # what is there can still be read
+        self._rest = self._at_rest()
+        if self._rest is not None:
+            self._connect("immutable=1")
+        elif self._no_room is not None:
+            # A log has to be read as well. Alone, SQLite can do that without a file for locks.
+            self.is_alone = True
+            self._connect("mode=rw", "locking_mode = EXCLUSIVE")
+        else:  # without write permission the only lock file there can be is another writer's
+            self._connect("mode=ro")
+
+    def _open_again_to_write(self) -> None:
+        """When the disk was full there was only reading; perhaps there is room now."""
+        self.connection.close()
+        self._open()
+        if self._no_room is not None:
+            raise self._no_room
+
+    def _connect(self, how: str, *pragmas: str) -> None:
+        self.connection = self._connected(f"file:{quote(str(self.path.absolute()))}?{how}")
         try:
-            if can_write:
-                self.connection.execute("PRAGMA journal_mode = WAL")
-                self.connection.execute("PRAGMA synchronous = FULL")  # on disk, then acknowledged
-            self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            for pragma in (*pragmas, f"cache_size = -{_CACHE_KIB}"):
+                self.connection.execute(f"PRAGMA {pragma}")
             self._check_format()
         except BaseException:
             self.connection.close()
             raise
-
-    def _connect(self) -> bool:
-        """Connect; returns whether the connection can write."""
-        address = f"file:{quote(str(self.path.absolute()))}"
-        self._rest: tuple[int, ...] | None = None
-        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
-            self.connection = self._connected(f"{address}?mode=rw")
-            return True
-        # Without write permission the only lock file there can be is another writer's.
-        self._rest = self._at_rest()
-        how = "immutable=1" if self._rest is not None else "mode=ro"
-        self.connection = self._connected(f"{address}?{how}")
-        return False
 
     def _at_rest(self) -> tuple[int, ...] | None:
         """What changes with every write to the file; None while there is a log beside it."""
@@ -203,7 +228,8 @@ class Database:
 
 
 def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    code = extended & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return CollectionBusyError(
             f"{path.parent}: another process has been writing for {wait:g} s; nothing was changed "
@@ -213,7 +239,7 @@ def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:
         return MemoryError(f"{path}: SQLite has no memory left")
     if code == sqlite3.SQLITE_TOOBIG:
         return ValueError(f"{path}: a text, or an answer, is larger than SQLite can hold")
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return OSError(errno.ENOSPC, "no space left; the collection is as it was", str(path))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return PermissionError(errno.EACCES, "the collection cannot be written", str(path))

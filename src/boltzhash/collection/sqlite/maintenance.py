@@ -14,7 +14,7 @@ from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
 from boltzhash.collection.sqlite.schema import field_rows, is_whole_code
-from boltzhash.collection.sqlite.words import WORDS_FILE
+from boltzhash.collection.sqlite.word_files import words_bytes
 from boltzhash.collection.store import Counts, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.storage.folders import atomic_folder
@@ -46,7 +46,7 @@ def sizes(database: Database, folder: Path) -> dict[str, int]:
         "database": pages * page_size,
         **({} if tables is None else tables),
         "codes_file": _size(folder / CODES_FILE),
-        "words_file": _size(folder / WORDS_FILE),
+        "words_files": words_bytes(folder),
         "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
     }
 
@@ -125,8 +125,11 @@ def _check_fields(database: Database) -> None:
 def backup(database: Database, folder: Path, target: Path) -> None:
     """A copy of the last committed generation, with its models, in a new folder."""
     with atomic_folder(target, "boltzhash collection") as fresh:
-        with database.plain_errors():
-            database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
+        try:
+            with database.plain_errors():
+                database.connection.execute("VACUUM INTO ?", (str(fresh / DATABASE),))
+        except OSError as error:  # it is the copy that could not be written
+            raise OSError(error.errno, error.strerror, str(target)) from error
         (fresh / MODELS).mkdir()
         with closing(Database(fresh, database.wait)) as copy, copy.reading() as state:
             for model in filter(None, (state.model, state.next_model)):

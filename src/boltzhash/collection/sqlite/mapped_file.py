@@ -2,7 +2,7 @@
 
 A header of one page (JSON), then the arrays one after the other. A file is written beside its place and
 moved there, never changed, so what a process has mapped stays what it was; its checksum is compared when
-it is opened.
+it is opened. Large arrays can be left out of it, if who reads them compares them with sums of their own.
 """
 
 from __future__ import annotations
@@ -25,41 +25,51 @@ from numpy.typing import NDArray
 from boltzhash.collection.sqlite.database import DATABASE
 
 _HEADER_BYTES = 4096
-_ABANDONED_AFTER = 3600  # seconds
+ABANDONED_AFTER = 3600  # seconds
 
 _log = logging.getLogger("boltzhash")
 
 Arrays = Sequence[NDArray[Any]]
 
 
-def write_mapped(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
-    """Replace the file; if it cannot be written, nothing is lost but time."""
+def write_mapped(
+    path: Path, header: dict[str, Any], arrays: Arrays, unchecked: Arrays = ()
+) -> bool:
+    """Replace the file; if it cannot be written, nothing is lost but time, and False is returned.
+
+    ``unchecked`` are arrays that the checksum leaves out.
+    """
     try:
         _remove_abandoned(path)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError:
-        return  # no permission
+        return False  # no permission
     try:
         with os.fdopen(descriptor, "wb") as file:
-            shapes = [(array.dtype.str, array.shape) for array in arrays]
+            shapes = [(array.dtype.str, array.shape) for array in (*arrays, *unchecked)]
             described = {**header, "database": _identity(path), "arrays": shapes}
             page = json.dumps({**described, "checksum": _checksum(described, arrays)}).encode()
             file.write(page.ljust(_HEADER_BYTES))
-            for array in arrays:
+            for array in (*arrays, *unchecked):
                 file.write(np.ascontiguousarray(array).data)
-        shutil.copymode(path.with_name(DATABASE), name)  # who may read the one may read the other
+        shutil.copymode(_database_of(path), name)  # who may read the one may read the other
         os.replace(name, path)
+        return True
     except OSError:  # a full disk, say
         Path(name).unlink(missing_ok=True)
+        return False
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def read_mapped(path: Path, expected: dict[str, Any]) -> tuple[dict[str, Any], Arrays] | None:
+def read_mapped(
+    path: Path, expected: dict[str, Any], n_unchecked: int = 0
+) -> tuple[dict[str, Any], Arrays] | None:
     """Header and arrays, mapped; None if there is no file, or none that can be used.
 
-    ``expected`` is what the header must say; a file that says otherwise is simply old.
+    ``expected`` is what the header must say; a file that says otherwise is simply old. The last
+    ``n_unchecked`` arrays are not compared with the checksum.
     """
     try:
         with path.open("rb") as file:
@@ -69,7 +79,7 @@ def read_mapped(path: Path, expected: dict[str, Any]) -> tuple[dict[str, Any], A
             return None
         arrays = _mapped(path, header["arrays"])
         checksum = header.pop("checksum")
-        if checksum != _checksum(header, arrays):
+        if checksum != _checksum(header, arrays[: len(arrays) - n_unchecked]):
             raise ValueError("its checksum is not that of its contents")
         return header, arrays
     except FileNotFoundError:
@@ -80,8 +90,14 @@ def read_mapped(path: Path, expected: dict[str, Any]) -> tuple[dict[str, Any], A
 
 
 def _identity(path: Path) -> int:
-    """Tells the database beside the file from others: a file of another collection is not ours."""
-    return path.with_name(DATABASE).stat().st_ino
+    """Tells the database of the file from others: a file of another collection is not ours."""
+    return _database_of(path).stat().st_ino
+
+
+def _database_of(path: Path) -> Path:
+    """Beside the file, or beside the folder that it is in."""
+    beside = path.with_name(DATABASE)
+    return beside if beside.exists() else path.parent.with_name(DATABASE)
 
 
 def remove_mapped(path: Path) -> None:
@@ -92,7 +108,7 @@ def remove_mapped(path: Path) -> None:
 def _remove_abandoned(path: Path) -> None:
     """Unfinished files of processes that were killed: those that nobody can still be writing."""
     for unfinished in path.parent.glob(f".{path.name}.*"):
-        if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
+        if time.time() - unfinished.stat().st_mtime > ABANDONED_AFTER:
             unfinished.unlink(missing_ok=True)
 
 

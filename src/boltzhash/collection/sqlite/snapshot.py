@@ -91,6 +91,14 @@ class Snapshot:
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
 
+    def places(self) -> Places:
+        """The places of all documents, in order."""
+        mapped, fresh = self._mapped.places[~self._stale], self._in_memory().places
+        places = np.concatenate([mapped, fresh])
+        if len(mapped) and len(fresh) and fresh[0] < mapped[-1]:  # one was overwritten
+            places.sort()
+        return places
+
     def codes_at(self, places: Places) -> Codes:
         """The codes of documents that are there, by their places."""
         rows = np.searchsorted(self._mapped.places, places)
@@ -119,14 +127,6 @@ class Snapshot:
             near, distances = scan.within(rows.codes, query, radius, mask)
             found.append(Hits(rows.places[near], distances))
         return nearest_first(found)
-
-    def has_known_within(self, query: Codes, radius: int) -> bool:
-        """Whether there is a code that near whose document has a word that the model knows."""
-        for rows, mask in self._parts(None):
-            known = rows.known if mask is None else rows.known & mask
-            if len(scan.within(rows.codes, query, radius, known)[0]):
-                return True
-        return False
 
     def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         if len(self._mapped.places):

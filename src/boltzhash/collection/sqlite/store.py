@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from boltzhash.collection.sqlite.reads import (
 )
 from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
 from boltzhash.collection.sqlite.snapshot import Snapshot
-from boltzhash.collection.sqlite.words import WordSnapshot
+from boltzhash.collection.sqlite.words import Added, WordsAheadError, WordSnapshot, words_of
 from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.collection.store import (
     Counts,
@@ -47,9 +47,13 @@ from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
-from boltzhash.search.ranking import Phrases, rank
+from boltzhash.search.inverted import WordIndex
+from boltzhash.search.near_texts import places_that_may_be_near
+from boltzhash.search.ranking import Phrases, Ranked, rank
 from boltzhash.storage.folders import atomic_folder
 from boltzhash.text.words import WordQuery, Words
+
+_COMPARED_AT_ONCE = 100
 
 
 class SqliteStore:
@@ -70,36 +74,61 @@ class SqliteStore:
         self._snapshot = Snapshot(self._folder)
         self._filter = FieldFilter()
         self._words = WordSnapshot(self._folder)
+        self._languages: dict[str, str | None] = {}  # of models
+        if coder is not None:
+            self._languages[coder.model] = coder.hasher.language
         self._state: State  # of the transaction under way
+        self._added: Added = []  # by it
         self.written_generation: int | None = None
 
     def close(self) -> None:
+        self._words.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:
-        with self._database.reading() as state:
-            self._state = state
-            self._snapshot.follow(self._connection, state)
-            return answer(_standing(state))
+        while True:
+            try:
+                with self._database.reading() as state:
+                    self._state = state
+                    self._snapshot.follow(self._connection, state)
+                    return answer(_standing(state))
+            except WordsAheadError:  # another process has written since the transaction began
+                continue
 
     def write(self, change: Callable[[Standing], T]) -> T:
+        self._added = []
         with self._database.writing() as state:
             self._state = state
-            done = change(_standing(state))
+            before = _standing(state)._replace(generation=state.generation - 1)
+            done = change(before)
         self.written_generation = state.generation
-        self.read(lambda _: None)  # so that the next search need not catch up
+        self.read(lambda _: self._catch_up())
         return done
+
+    def _catch_up(self) -> None:
+        """So that the next search need not."""
+        self._words.catch_up(
+            self._database, self._state, words_of(self._language_of(self._state.model)), self._added
+        )
+
+    def _language_of(self, model: str) -> str | None:
+        if model not in self._languages:
+            self.load_model(model)
+        return self._languages[model]
 
     def together(self) -> AbstractContextManager[Write]:
         return nullcontext(self.write)
 
     def load_model(self, fingerprint: str) -> Hasher:
-        return load_model(self._folder, fingerprint)
+        hasher = load_model(self._folder, fingerprint)
+        self._languages[fingerprint] = hasher.language
+        return hasher
 
     # Writing
 
     def add(self, batch: list[Coded]) -> None:
-        add_rows(self._connection, batch)
+        first = add_rows(self._connection, batch)
+        self._added = [(place, coded.document) for place, coded in enumerate(batch, first)]
 
     def upsert(self, batch: list[Coded]) -> None:
         upsert_rows(self._connection, self._state, batch)
@@ -112,8 +141,10 @@ class SqliteStore:
         self._connection.execute("UPDATE state SET indexing = ?", (kept,))
 
     def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
+        self._languages[coder.model] = coder.hasher.language
         rehashing.rehash(self._database, self._folder, coder, batch, on_batch)
-        self.read(lambda _: None)
+        self._added = []
+        self.read(lambda _: self._catch_up())
 
     # Searching
 
@@ -135,8 +166,6 @@ class SqliteStore:
         *,
         by: str,
     ) -> list[Hit]:
-        self._words.follow(self._database, self._state, words, lambda: self._snapshot.rows().places)
-
         def with_phrases(places: Places, phrases: Phrases) -> Places:
             kept = [
                 all(words.has_phrase(document, phrase) for phrase in phrases)
@@ -144,16 +173,11 @@ class SqliteStore:
             ]
             return np.asarray(places[np.array(kept, dtype=np.bool_)])
 
-        best = rank(
-            self._words.index,
-            self._snapshot,
-            query,
-            wanted,
-            self._allowed(conditions),
-            with_phrases,
-            k,
-            by=by,
-        )
+        def best_of(index: WordIndex) -> Ranked:
+            allowed = self._allowed(conditions)
+            return rank(index, self._snapshot, query, wanted, allowed, with_phrases, k, by=by)
+
+        best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
         found = coded_at(self._database, self._state, best.places)
         return [
             Hit(
@@ -168,8 +192,23 @@ class SqliteStore:
             for coded, score, part, distance in zip(found, *best[1:], strict=True)
         ]
 
-    def has_known_within(self, code: Codes, radius: int) -> bool:
-        return self._snapshot.has_known_within(code, radius)
+    def may_be_near(
+        self, query: CodedQuery, words: Words, min_similarity: float
+    ) -> Iterable[Document]:
+        text = query.text
+        assert text is not None  # what is compared with texts is a text
+        places = self._words.ask(
+            self._database,
+            self._state,
+            words,
+            self._snapshot.places,
+            lambda index: places_that_may_be_near(index, words, text, min_similarity),
+        )
+        if places is None:
+            yield from all_documents(self._database)
+            return
+        for start in range(0, len(places), _COMPARED_AT_ONCE):
+            yield from documents_at(self._database, places[start : start + _COMPARED_AT_ONCE])
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
         codes = self._snapshot
@@ -201,6 +240,11 @@ class SqliteStore:
         return self._snapshot.rows()
 
     def documents(self) -> Iterator[Document]:
+        if self._database.is_alone:
+            with self._database.reading():
+                found = list(all_documents(self._database))
+            yield from found
+            return
         # On its own connection, so that the generation holds while others are read.
         database = Database(self._folder, self._database.wait)
         try:

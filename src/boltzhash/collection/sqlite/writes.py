@@ -16,8 +16,8 @@ from boltzhash.encoding.coding import Coded
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
-    """Insert new documents; all are refused if an id is taken."""
+def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> int:
+    """Insert new documents; all are refused if an id is taken. Returns the place of the first."""
     first = _last_place(connection) + 1
     try:
         connection.executemany(
@@ -42,6 +42,7 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> None:
         ),
     )
     connection.execute("UPDATE state SET n_documents = n_documents + ?", (len(batch),))
+    return first
 
 
 def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Coded]) -> None:

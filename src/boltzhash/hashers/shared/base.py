@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.arguments import check_choice
 from boltzhash.codes import Codes, bit_balance, check_n_bits, distinct, pack, unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.shared.documents import (
@@ -40,6 +42,7 @@ from boltzhash.hashers.shared.features import (
     feature_blocks,
 )
 from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.poor_codes import complaints
 from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
@@ -51,6 +54,9 @@ BLOCK = 1024
 # Which hashers take features, for the message to those who give them to another. A test compares it
 # with the table of hashers.
 WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
+
+
+logger = logging.getLogger("boltzhash")
 
 
 class Encoded(NamedTuple):
@@ -69,7 +75,9 @@ class Hasher(Estimator):
 
     The text arguments ``language``, ``stem``, ``stop_words``, ``token_pattern``, ``max_words``,
     ``min_df`` and ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
-    matrix. A subclass names its own arguments and passes the rest on.
+    matrix. ``output`` is what :meth:`transform` gives: packed ``"codes"``, or ``"bits"``, a column each,
+    for estimators of scikit-learn that compare columns. A subclass names its own arguments and passes
+    the rest on.
     """
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
@@ -91,6 +99,7 @@ class Hasher(Estimator):
         max_words: int = 10_000,
         min_df: int = 1,
         max_df: float = 0.5,
+        output: str = "codes",
         random_state: Any = 0,
     ) -> None:
         self.n_bits = n_bits
@@ -101,6 +110,7 @@ class Hasher(Estimator):
         self.max_words = max_words
         self.min_df = min_df
         self.max_df = max_df
+        self.output = output
         self.random_state = random_state
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -153,6 +163,7 @@ class Hasher(Estimator):
             ``history_`` ends with that epoch.
         """
         check_n_bits(self.n_bits)
+        check_choice("output", self.output, ("codes", "bits"))
         self._check_params()
         if features is not None and max_memory is not None:
             raise ValueError(
@@ -183,13 +194,23 @@ class Hasher(Estimator):
 
     def fit_transform(
         self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
-    ) -> Codes:
-        """:meth:`fit`, then the codes of the same documents."""
+    ) -> NDArray[Any]:
+        """:meth:`fit`, then :meth:`transform` of the same documents."""
         documents = list(X) if isinstance(X, Iterator) else X  # they are read twice
         fitted = self.fit(documents, y, features=features, **fitting)
         return fitted.transform(documents, features=features)
 
-    def transform(self, X: Any = None, *, features: Any = None) -> Codes:
+    def transform(self, X: Any = None, *, features: Any = None) -> NDArray[Any]:
+        """What ``output`` asks for: packed codes as :meth:`encode` gives them, or bits, a column each.
+
+        ``X`` and ``features`` are those of :meth:`encode`. Bits are bool (n_documents, n_bits), for
+        estimators that compare columns, such as ``KNeighborsClassifier(metric="hamming")``; with packed
+        codes they would compare bytes, which means nothing.
+        """
+        codes = self.encode(X, features=features)
+        return unpack(codes) if self.output == "bits" else codes
+
+    def encode(self, X: Any = None, *, features: Any = None) -> Codes:
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the highest of the first.
 
         A document with no known word gets the code of the empty document; see
@@ -212,7 +233,7 @@ class Hasher(Estimator):
     def transform_blocks(self, X: Any = None, *, features: Any = None) -> Iterator[Encoded]:
         """The codes, a block of documents at a time: for more than fits into memory.
 
-        ``X`` and ``features`` are those of :meth:`transform`.
+        ``X`` and ``features`` are those of :meth:`encode`.
         Blocks are encoded by as many threads as there are CPUs. Each comes with the
         :meth:`known_word_counts` of its documents. There is at least one block.
         """
@@ -280,8 +301,8 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        # Models from before there were stems keep their fingerprints.
-        params = self._plain_params(leave_out=() if self.stem else ("stem",))
+        # Models from before there were stems keep their fingerprints; output changes no code.
+        params = self._plain_params(leave_out=("output",) if self.stem else ("output", "stem"))
         settings = {"class": type(self).__name__, **params}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
@@ -466,7 +487,7 @@ class Hasher(Estimator):
 
     def _check_not_collapsed(self, matrix: sparse.csr_matrix, features: Features | None) -> None:
         """Raise if all training documents got the same code: that is a failed fit."""
-        codes = self.transform(matrix, features=features)
+        codes = self.encode(matrix, features=features)
         self.distinct_codes_ = distinct(codes)
         self.bit_balance_ = bit_balance(unpack(codes))
         if self.distinct_codes_ == 1:
@@ -474,6 +495,9 @@ class Hasher(Estimator):
                 f"training collapsed: all {matrix.shape[0]} documents got the same code. "
                 f"{self._collapse_advice()}"
             )
+        coverage = self.tfidf_.coverage_ if self.tfidf_ is not None else None
+        for complaint in complaints(codes, coverage):
+            logger.warning(complaint)
 
     def _collapse_advice(self) -> str:
         return "The documents may be too alike or too few"

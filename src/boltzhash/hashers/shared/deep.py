@@ -79,7 +79,7 @@ class DeepHasher(TrainedHasher):
     device : str, default="auto"
         Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
     verbose : bool, default=False
-        Show a progress bar while fitting, on a terminal.
+        Show how far a fit is: :mod:`boltzhash.progress`.
 
     Attributes
     ----------

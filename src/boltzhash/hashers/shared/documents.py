@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +24,11 @@ def as_texts(X: Any) -> Iterable[str] | None:
         )
     if sparse.issparse(X) or not isinstance(X, Iterable):
         return None
+    if isinstance(X, Mapping):
+        raise ValueError(
+            "X must be a list of texts or a matrix, got a dict: pass its texts, such as X.values()"
+        )
+    _refuse_frame_of_texts(X)
     n_dimensions = getattr(X, "ndim", None)
     if n_dimensions is not None:
         kind = getattr(getattr(X, "dtype", None), "kind", "O")
@@ -33,6 +38,21 @@ def as_texts(X: Any) -> Iterable[str] | None:
     if first and _is_row_of_numbers(first[0]) and remaining is not X:
         return None
     return itertools.chain(first, remaining)
+
+
+def _refuse_frame_of_texts(X: Any) -> None:
+    """A DataFrame of numbers is a matrix; one with other columns has its texts in one of them."""
+    dtypes = getattr(X, "dtypes", None)
+    if not hasattr(X, "columns") or not isinstance(dtypes, Iterable):
+        return
+    columns = list(X.columns)
+    if all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes):
+        return
+    column = "text" if "text" in columns or not columns else columns[0]
+    raise ValueError(
+        f"X must be a list of texts or a matrix, got a {type(X).__name__} with the columns "
+        f"{', '.join(map(repr, columns))}: pass the column with the texts, such as X[{column!r}]"
+    )
 
 
 def one_by_one(X: Any) -> Iterable[Any]:

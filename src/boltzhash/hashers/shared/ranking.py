@@ -39,7 +39,7 @@ def check_labeller() -> None:
 def weak_neighbours(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The nearest documents of each by the labeller's codes, and their distances: (n, k) both."""
     n_bits = min(LABELLER_BITS, 8 * max(1, (min(matrix.shape) - 2) // 8))
-    codes = SelfTaughtHashing(n_bits).fit(matrix).transform(matrix)
+    codes = SelfTaughtHashing(n_bits).fit(matrix).encode(matrix)
     return nearest(codes, min(CANDIDATES, matrix.shape[0] - 1))
 
 

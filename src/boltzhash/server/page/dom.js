@@ -38,7 +38,7 @@ export function notice(title, ...children) {
   return element("section", { class: "notice" }, element("h2", {}, title), ...children);
 }
 
-function sentence(text) {
+export function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
 }
 

@@ -14,10 +14,10 @@ export function duplicatesView(main, state, { go }) {
   let timer = null;
   const groups = element("div", {});
   const summary = element("p", { class: "lead" });
-  const shownRadius = element("output", {}, String(state.radius));
-  const radius = element("input", { type: "range", min: "0", max: "8", value: String(state.radius), id: "radius", oninput: () => {
-    state.radius = Number(radius.value);
-    shownRadius.textContent = radius.value;
+  const shownAlike = element("output", {}, `${state.alike} %`);
+  const alike = element("input", { type: "range", min: "50", max: "100", step: "5", value: String(state.alike), id: "alike", oninput: () => {
+    state.alike = Number(alike.value);
+    shownAlike.textContent = `${alike.value} %`;
     clearTimeout(timer);
     timer = setTimeout(() => load(0), 200);
   } });
@@ -27,13 +27,13 @@ export function duplicatesView(main, state, { go }) {
     const signal = newest.begin();
     if (offset === 0) groups.replaceChildren(element("p", { class: "waiting" }, "Looking for near-duplicates…"));
     try {
-      const told = await get("duplicates", { radius: state.radius, offset, limit: PAGE }, signal);
+      const told = await get("duplicates", { min_similarity: state.alike / 100, offset, limit: PAGE }, signal);
       if (offset === 0) groups.replaceChildren();
       groups.querySelector(".more")?.remove();
-      const alike = told.radius === 0 ? "with the same code" : `whose codes differ in at most ${counted(told.radius, "bit", "bits")}`;
+      const texts = `whose texts are at least ${percent(told.min_similarity)} alike`;
       summary.textContent = told.n_groups === 0
-        ? `There are no two documents ${alike}.`
-        : `${counted(told.n_groups, "group", "groups")} of documents ${alike}; with one of each group there would be ${number(told.n_extra)} fewer.`;
+        ? `There are no two documents ${texts}.`
+        : `${counted(told.n_groups, "group", "groups")} of documents ${texts}; with one of each group there would be ${number(told.n_extra)} fewer.`;
       announce(summary.textContent);
       groups.append(...told.groups.map((group) => groupSection(group, go)));
       const next = offset + told.groups.length;
@@ -49,31 +49,20 @@ export function duplicatesView(main, state, { go }) {
 
   main.replaceChildren(
     element("h1", { class: "unseen" }, "Near-duplicates"),
-    element("div", { class: "toolbar" }, element("label", { for: "radius" }, "Bits that may differ"), radius, shownRadius),
+    element("div", { class: "toolbar" }, element("label", { for: "alike" }, "Word trigrams in common, at least"), alike, shownAlike),
     summary,
     groups,
   );
   load(0);
 }
 
-// The two that share most of their words are the ones to look at first.
-function mostAlike(documents) {
-  const words = documents.map((found) => new Set(found.text.slice(0, 20000).toLowerCase().match(/\w+/g) ?? []));
-  let best = [0, 1];
-  let most = -1;
-  for (let i = 0; i < words.length; i++) {
-    for (let j = i + 1; j < words.length; j++) {
-      let shared = 0;
-      for (const word of words[i]) if (words[j].has(word)) shared++;
-      const alike = shared / Math.max(1, words[i].size + words[j].size - shared);
-      if (alike > most) [best, most] = [[i, j], alike];
-    }
-  }
-  return best;
+// Rounded down: 100 % is said of the same words only.
+function percent(share) {
+  return `${Math.floor(100 * share + 1e-9)} %`;
 }
 
 function groupSection(group, go) {
-  const pair = mostAlike(group.documents);
+  const pair = [0, 1]; // the one to keep comes first
   const sides = element("div", { class: "sides" });
   const draw = () => {
     const [one, other] = pair.map((i) => group.documents[i]);
@@ -91,7 +80,9 @@ function groupSection(group, go) {
         } }, ...group.documents.map((candidate, i) =>
           element("option", { value: String(i), selected: candidate === found }, candidate.title)))
       : element("h3", {}, found.title);
-    return element("article", {}, title, barcode(found.code, against),
+    const row = group.documents.indexOf(found);
+    const standing = row === 0 ? "to keep" : `${percent(group.duplicates[row - 1].similarity)} like the one to keep`;
+    return element("article", {}, title, element("p", { class: "standing" }, standing), barcode(found.code, against),
       text,
       element("p", {}, element("button", { type: "button", class: "quiet", onclick: () =>
         openReader(found.id, { onLike: (id) => go({ view: "search", like: id }) }) }, "Read")));

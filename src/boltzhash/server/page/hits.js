@@ -8,12 +8,47 @@ import { openReader } from "./reader.js";
 // `query` is {text} or {id}, or null if nothing was searched for (documents of a bit).
 export function hitList(hits, { query, code, onLike, onBit }) {
   const list = element("ol", { class: "hits" });
-  for (const hit of hits) list.append(hitItem(hit, { query, code, onLike, onBit }));
+  const longest = Math.max(0, ...hits.map(({ parts }) => (parts ? parts.words + Math.max(0, parts.code) : 0)));
+  hits.forEach((hit, i) => {
+    const place = query ? placeOf(hit, i + 1, longest) : null;
+    list.append(hitItem(hit, { place, query, code, onLike, onBit }));
+  });
   list.addEventListener("keydown", (event) => moveWithKeys(event, list));
   return list;
 }
 
-function hitItem(hit, { query, code, onLike, onBit }) {
+// Its rank, and under it what gave it that rank: the parts of its score, or its distance.
+function placeOf(hit, rank, longest) {
+  return element("div", { class: "place" },
+    element("span", { class: "rank" }, String(rank)),
+    hit.score === null
+      ? element("span", { class: "unit" }, counted(hit.distance, "bit", "bits"), element("span", { class: "unseen" }, " away"))
+      : scoreBar(hit, longest));
+}
+
+// Words and code as one bar, as long as the score; what a code that disagrees takes away is shown hollow.
+function scoreBar(hit, longest) {
+  const { words, code } = hit.parts;
+  const parts = code < 0
+    ? { words: Math.max(0, words + code), taken: Math.min(words, -code) }
+    : { words, code };
+  const label = scored(hit);
+  const bar = element("span", { class: "score", role: "img", "aria-label": label, title: label });
+  for (const [name, value] of Object.entries(parts)) {
+    const part = element("span", { class: name });
+    part.style.width = longest > 0 ? `${(100 * value) / longest}%` : "0";
+    bar.append(part);
+  }
+  return bar;
+}
+
+function scored({ score, parts }) {
+  const said = (value) => Math.abs(value).toFixed(2);
+  if (parts.code === 0) return `Score ${said(score)}, for its words`;
+  return `Score ${score < 0 ? "−" : ""}${said(score)}: ${said(parts.words)} for its words, ${parts.code < 0 ? "less" : "and"} ${said(parts.code)} for its code`;
+}
+
+function hitItem(hit, { place, query, code, onLike, onBit }) {
   const item = element("li", { class: "hit" });
   const reasons = element("div", { class: "reasons", hidden: true });
   const why = element(
@@ -33,15 +68,7 @@ function hitItem(hit, { query, code, onLike, onBit }) {
     if (event.key === "w" && query) why.click();
   });
   const parts = [
-    query
-      ? element(
-          "p",
-          { class: "distance" },
-          element("span", {}, String(hit.distance)),
-          element("span", { class: "unit" }, hit.distance === 1 ? "bit" : "bits"),
-          element("span", { class: "unseen" }, " away"),
-        )
-      : null,
+    place,
     element("h3", {}, title),
     element("p", { class: "snippet" }, ...hit.snippet.map(piece)),
     element(
@@ -83,10 +110,10 @@ function toggle(button, region, fill) {
 }
 
 async function explanation(region, hit, query, onBit) {
-  region.append(element("p", { class: "waiting" }, "Comparing codes…"));
+  region.append(element("p", { class: "waiting" }, "Comparing…"));
   try {
     const told = await post("explain", { query, id: hit.id });
-    region.replaceChildren(...reasons(told, onBit));
+    region.replaceChildren(...reasons(told, hit, onBit));
     announce(`${told.bits.length - told.distance} of ${told.bits.length} bits agree`);
   } catch (error) {
     region.replaceChildren(failure(error, () => {
@@ -96,16 +123,18 @@ async function explanation(region, hit, query, onBit) {
   }
 }
 
-function reasons(told, onBit) {
+function reasons(told, hit, onBit) {
   const inBoth = (bit) => bit.in_query.filter((word) => bit.in_document.includes(word)).length;
   const evidence = (bit) => 4 * inBoth(bit) + 2 * bit.in_query.length + bit.in_document.length;
   const agreeing = told.bits.filter((bit) => bit.agrees).sort((a, b) => evidence(b) - evidence(a));
   const differing = told.bits.filter((bit) => !bit.agrees).sort((a, b) => evidence(b) - evidence(a));
   const shared = told.shared_words.length
     ? element("p", {}, "Both say ", ...told.shared_words.slice(0, 12).flatMap((word, i) => [i ? ", " : "", element("mark", {}, word)]), ".")
-    : element("p", {}, "They share no word that the model knows: what they have in common is in the bits.");
+    : element("p", {}, "They share no word: what they have in common is in the bits.");
+  const differ = `${told.distance} of ${counted(told.bits.length, "bit", "bits")} of its code differ.`;
   return [
     shared,
+    element("p", { class: "figures" }, hit.score === null ? differ : `${scored(hit)}. ${differ}`),
     bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing, onBit),
     differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing, onBit) : null,
   ].filter(Boolean);

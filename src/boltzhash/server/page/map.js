@@ -1,4 +1,4 @@
-// The map: one point per document. Drag, zoom, hover, and click to search nearby.
+// The map: one point per document. Drag, zoom, hover, and click for documents like one.
 
 import { Newest, get } from "./api.js";
 import { announce, counted, element, failure, notice, number } from "./dom.js";
@@ -54,7 +54,7 @@ function show(body, told, fields, state, go) {
   const shown = palette.map(() => true);
   const canvas = element("canvas", {
     tabindex: "0", role: "application", "aria-label":
-      `Map of ${number(points.n)} documents. Arrow keys move, plus and minus zoom, Enter searches near the centre.`,
+      `Map of ${number(points.n)} documents. Arrow keys move, plus and minus zoom, Enter finds documents like the one at the centre.`,
   });
   const tip = element("div", { class: "tip", hidden: true });
   const frame = element("div", { class: "map" }, canvas, tip);
@@ -77,7 +77,7 @@ function show(body, told, fields, state, go) {
         element("button", { type: "button", "aria-label": "Zoom out", onclick: () => chart.zoom(1 / 1.6) }, "−"),
         element("button", { type: "button", onclick: () => chart.reset() }, "All"))),
     frame,
-    element("p", { class: "hint" }, `${number(points.n)} documents${left}. Nearby points have similar codes; click one to search near it.`),
+    element("p", { class: "hint" }, `${number(points.n)} documents${left}. Nearby points have similar codes. Click one for more documents like it.`),
   );
   chart.begin();
   announce(`Map of ${counted(points.n, "document", "documents")}`);

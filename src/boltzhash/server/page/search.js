@@ -2,12 +2,13 @@
 
 import { Newest, get, post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { announce, counted, element, failure, number } from "./dom.js";
+import { announce, counted, element, failure, sentence } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { hitList } from "./hits.js";
 import { remember } from "./state.js";
 
 const PAUSE = 120; // milliseconds of not typing
+const WAYS = { both: "Words and codes", words: "Words", codes: "Codes" };
 
 export function searchView(main, state, { stats, go }) {
   const newest = new Newest();
@@ -23,10 +24,9 @@ export function searchView(main, state, { stats, go }) {
       timer = setTimeout(() => run(), PAUSE);
     },
   });
-  const words = element("input", { type: "checkbox", checked: state.words, onchange: () => {
-    state.words = words.checked;
-    run();
-  } });
+  const hint = stats.keeps_words
+    ? operators()
+    : element("p", { class: "hint" }, "This collection keeps no index of words: it is searched by codes alone.");
   const filters = element("div", {});
   const like = element("div", { class: "like" });
   const results = element("div", { class: "results" });
@@ -59,7 +59,7 @@ export function searchView(main, state, { stats, go }) {
           state.like = null;
           input.focus();
           run();
-        } }, "Back to words")),
+        } }, "New search")),
     );
   }
 
@@ -70,6 +70,7 @@ export function searchView(main, state, { stats, go }) {
     const signal = newest.begin();
     remember(state);
     showLike();
+    hint.classList.toggle("idle", stats.keeps_words && state.by === "codes"); // codes know no operators
     if (state.like === null && state.q.trim() === "") {
       results.replaceChildren(welcome(stats, go));
       announce("");
@@ -77,14 +78,14 @@ export function searchView(main, state, { stats, go }) {
     }
     results.setAttribute("aria-busy", "true");
     try {
-      const asked = { k: state.k, where: state.where, by: state.words ? null : "codes" };
+      const asked = { k: state.k, where: state.where, by: stats.keeps_words ? state.by : null };
       const found = state.like !== null
         ? await post("similar", { id: state.like, ...asked }, signal)
         : await post("search", { text: state.q, ...asked }, signal);
       show(found);
     } catch (error) {
       if (error.name === "AbortError") return;
-      results.replaceChildren(failure(error, run));
+      results.replaceChildren(error.status === 422 ? unanswerable(error) : failure(error, run));
     }
     results.removeAttribute("aria-busy");
   }
@@ -92,20 +93,14 @@ export function searchView(main, state, { stats, go }) {
   function show(found) {
     const query = state.like !== null ? { id: state.like } : { text: state.q };
     const code = found.query.code;
-    const children = [];
-    if (found.query.known_words === 0) {
-      children.push(element("p", { class: "caution" },
-        "The model knows none of these words, so their code and the order below mean nothing."));
-    }
+    const children = [caution(found, state)];
     if (found.hits.length === 0) {
-      children.push(element("p", { class: "nothing" }, "No document passes these filters."));
+      children.push(element("p", { class: "nothing" }, nothing(found, state)));
       announce("No document found");
     } else {
-      const nearest = Math.min(...found.hits.map((hit) => hit.distance));
-      announce(`${counted(found.hits.length, "document", "documents")}, the nearest ${counted(nearest, "bit", "bits")} away`);
+      announce(`${counted(found.hits.length, "document", "documents")}, the first is ${found.hits[0].title}`);
       children.push(
-        element("p", { class: "summary" }, barcode(code), element("span", {}, state.like !== null ? "its code" : "the code of your words"),
-          element("span", { class: "bar-key" }, element("i", { class: "same" }), "bits that agree", element("i", { class: "other" }), "bits that differ")),
+        summary(found, state),
         element("h2", { class: "unseen" }, "Documents found"),
         hitList(found.hits, { query, code, onLike, onBit }),
       );
@@ -116,7 +111,7 @@ export function searchView(main, state, { stats, go }) {
         } }, "Show more"));
       }
     }
-    results.replaceChildren(...children);
+    results.replaceChildren(...children.filter(Boolean));
   }
 
   main.replaceChildren(
@@ -125,8 +120,9 @@ export function searchView(main, state, { stats, go }) {
       input,
       element("div", { class: "options" },
         filters,
-        element("label", { class: "switch" }, words, " rank by shared words"),
+        stats.keeps_words ? wayChoice(state, run) : null,
       ),
+      hint,
     ),
     like,
     results,
@@ -140,11 +136,67 @@ export function searchView(main, state, { stats, go }) {
   if (state.like === null && matchMedia("(pointer: fine)").matches) input.focus({ preventScroll: true });
 }
 
+// What documents are found and ranked by: one of three.
+function wayChoice(state, run) {
+  const buttons = Object.entries(WAYS).map(([by, name]) =>
+    element("button", { type: "button", "aria-pressed": String(by === state.by), onclick: (event) => {
+      state.by = by;
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.currentTarget));
+      run();
+    } }, name));
+  return element("div", { class: "choice", role: "group", "aria-label": "Find by" }, ...buttons);
+}
+
+function operators() {
+  return element("p", { class: "hint" }, element("kbd", {}, "\"a phrase\""), " in quotes must occur, ", element("kbd", {}, "-word"), " must not.");
+}
+
+// What the order of the hits is worth, if that is less than it seems.
+function caution({ query }, { like }) {
+  if (query.known_words !== 0 || query.by === "words") return null;
+  const [unknown, code] = like !== null ? ["no word of this document", "its code"] : ["none of these words", "their code"];
+  const so = query.by === "codes" ? `${code} and the order below mean nothing` : "documents were looked for by their words alone";
+  return element("p", { class: "caution" }, `The model knows ${unknown}, so ${so}.`);
+}
+
+function nothing({ query }, { q, like, where }) {
+  const among = Object.keys(where).length ? " that passes these filters" : "";
+  if (like === null && query.by !== "codes" && /["“”„‟«»＂]|(^|\s)-\p{L}/u.test(q)) {
+    return `No document${among} has what you ask for: what is in quotes must occur, and a word after a minus must not.`;
+  }
+  if (query.by === "words" || query.known_words === 0) {
+    return like !== null ? `No other document${among} has a word of it.` : `No document${among} has any of these words.`;
+  }
+  return among ? `There is no document${among}.` : "There is no other document.";
+}
+
+// A query that means nothing yet, as when a quote or a minus has just been typed.
+function unanswerable(error) {
+  announce(error.message);
+  return element("p", { class: "nothing" }, sentence(error.message));
+}
+
+// What the colours below stand for.
+function summary({ query }, { like }) {
+  const key = (name, text) => [element("i", { class: name }), text];
+  const parts = { both: [...key("words", "words"), ...key("code", "code")], words: key("words", "words"), codes: [] }[query.by];
+  return element("p", { class: "summary" },
+    barcode(query.code),
+    element("span", {}, like !== null ? "its code" : "the code of your words"),
+    element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
+    parts.length ? element("span", { class: "bar-key" }, "score: ", ...parts) : null);
+}
+
 function welcome(stats, go) {
+  const codes = `A code has ${stats.bits} bits; those of documents about the same things differ in only a few.`;
   return element("div", { class: "welcome" },
-    element("p", { class: "lead" },
-      `${number(stats.documents)} documents, each kept as a code of ${stats.bits} bits. Documents about the same things have codes that differ in only a few bits.`),
-    element("p", {}, "Type a few words: their code is compared with all the others as you type. Or look around:"),
+    element("p", { class: "lead" }, stats.keeps_words
+      ? `${counted(stats.documents, "document", "documents")}, found by their words and by what they are about.`
+      : `${counted(stats.documents, "document", "documents")}, found by what they are about.`),
+    element("p", {}, stats.keeps_words
+      ? `Ask in a few words. Documents are ranked by which of them they have, in any form, and by how well their codes agree, which also finds what says it in other words. ${codes}`
+      : `Ask in a few words: their code is compared with all the others as you type. ${codes}`),
+    element("p", {}, "Or look around:"),
     element("ul", { class: "ways" },
       way("map", "Map", "Every document is a point, near those with similar codes.", go),
       way("bits", "Bits", `What each of the ${stats.bits} bits stands for, and which ones go together.`, go),

@@ -4,15 +4,16 @@ const DEFAULTS = {
   view: "search",
   q: "",
   like: null, // an id, as JSON: "7" and 7 are two ids
-  words: true,
+  by: "both",
   where: {},
   k: 20,
   field: "",
   bit: null,
-  radius: 0,
+  alike: 80, // percent
   matrix: "",
 };
 const JSON_NAMES = ["like", "where"];
+const WAYS = ["both", "words", "codes"];
 
 export function read() {
   const query = new URLSearchParams(location.search);
@@ -26,8 +27,7 @@ export function read() {
       } catch {
         continue; // a link that was cut short
       }
-    } else if (name === "words") state.words = text !== "0";
-    else if (["k", "bit", "radius"].includes(name)) {
+    } else if (["k", "bit", "alike"].includes(name)) {
       const value = Number.parseInt(text, 10);
       if (Number.isFinite(value)) state[name] = value;
     } else state[name] = text;
@@ -35,8 +35,10 @@ export function read() {
   if (state.where === null || typeof state.where !== "object" || Array.isArray(state.where)) {
     state.where = {};
   }
+  if (!query.has("by") && query.get("words") === "0") state.by = "codes"; // older links
+  if (!WAYS.includes(state.by)) state.by = DEFAULTS.by;
   state.k = Math.min(Math.max(state.k, 1), 100);
-  state.radius = Math.min(Math.max(state.radius, 0), 8);
+  state.alike = Math.min(Math.max(state.alike, 50), 100);
   return state;
 }
 
@@ -46,7 +48,7 @@ export function address(state) {
     const value = state[name];
     if (value === undefined || JSON.stringify(value) === JSON.stringify(fallback)) continue;
     if (JSON_NAMES.includes(name)) query.set(name, JSON.stringify(value));
-    else query.set(name, value === false ? "0" : String(value));
+    else query.set(name, String(value));
   }
   const text = query.toString();
   return text ? `?${text}` : location.pathname;

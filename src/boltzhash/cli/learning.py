@@ -1,0 +1,142 @@
+"""A model learned on the way from a corpus to a collection, for those who name none."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boltzhash.cli.arguments import corpus_name, read_documents, with_progress
+from boltzhash.cli.opening import opened_if_there
+from boltzhash.cli.reporting import say
+from boltzhash.errors import MissingExtraError, TrainingError
+from boltzhash.text.stopwords import LANGUAGES
+
+if TYPE_CHECKING:
+    from boltzhash.collection import Collection
+    from boltzhash.hashers import Hasher
+
+# A batch of training: with fewer documents, learning takes half a minute to find what their words say.
+FEWEST = 200
+BITS, SEED = 64, 0
+
+_ARGUMENTS = {"bits": "n_bits", "language": "language", "seed": "random_state"}  # of every hasher
+
+
+def add_learning(parser: argparse.ArgumentParser) -> None:
+    """What can be said about a model that is learned on the way. Not given: None."""
+    learning = parser.add_argument_group("without a MODEL")
+    learning.add_argument(
+        "--bits", type=int, help=f"length of a code, a multiple of 8 ({BITS} if not given)"
+    )
+    learning.add_argument(
+        "--language",
+        help=f"of the texts: {', '.join(LANGUAGES)}, or none (english if not given)",
+    )
+    learning.add_argument("--seed", type=int, help=f"same seed, same codes ({SEED} if not given)")
+    learning.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="such as 4GB: learn from as many documents as fit",
+    )
+
+
+def refuse_learning(options: argparse.Namespace) -> None:
+    """A model that is there is not learned again."""
+    for name in (*_ARGUMENTS, "max_memory"):
+        if getattr(options, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for a model that is learned here: leave it out, or "
+                f"leave out the model {options.model}"
+            )
+
+
+def opened_or_learned(options: argparse.Namespace) -> Collection:
+    """The collection that was begun at ``options.output``, or a new one whose model is learned first."""
+    from boltzhash.collection import Collection
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
+    from boltzhash.progress import heartbeat
+    from boltzhash.storage.folders import try_output
+
+    begun = opened_if_there(options.output)
+    if begun is not None:
+        _check_learned_so(begun, options)
+        return begun
+    checkpoint = None
+    if parse_location(options.output).kind == FOLDER:
+        output = Path(options.output)
+        try_output(output.resolve(), "boltzhash collection")
+        checkpoint = output.with_name(output.name + ".checkpoint")
+    with heartbeat("learning"):
+        collection = Collection.create(options.output, _learned(options, checkpoint))
+    if checkpoint is not None:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+    return collection
+
+
+def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
+    params = begun.hasher.get_params()
+    for name, value in _given(options).items():
+        if params[name] != value:
+            option = next(o for o, argument in _ARGUMENTS.items() if argument == name)
+            raise ValueError(
+                f"{begun.location} was begun with --{option} {params[name] or 'none'}, got "
+                f"{value or 'none'}: give the same, or another --output"
+            )
+
+
+def _learned(options: argparse.Namespace, checkpoint: Path | None) -> Hasher:
+    """CorrSH; or ITQ, which needs neither torch nor many documents, and then it is said why."""
+    from boltzhash.hashers import ITQ, CorrSH
+
+    texts = _texts(options)
+    first = list(itertools.islice(texts, FEWEST))
+    if len(first) < FEWEST:
+        linear = _fitted(ITQ, options, first)
+        say(
+            f"{corpus_name(options)} has {len(first)} documents, too few to learn codes from; {_INSTEAD}"
+        )
+        return linear
+    try:
+        return _fitted(CorrSH, options, itertools.chain(first, texts), checkpoint, verbose=True)
+    except MissingExtraError as missing:
+        say(f"{missing} for learned codes; {_INSTEAD}")
+    except TrainingError as failed:
+        say(f"{failed}; {_INSTEAD}")
+    except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            raise KeyboardInterrupt(
+                f"{checkpoint} keeps what is done; the same command resumes from there"
+            ) from None
+        raise
+    return _fitted(ITQ, options, _texts(options))
+
+
+_INSTEAD = "going on with words, and the codes of ITQ, a linear method"
+
+
+def _fitted(
+    kind: type[Hasher],
+    options: argparse.Namespace,
+    texts: Iterable[str],
+    checkpoint: Path | None = None,
+    **settings: Any,
+) -> Hasher:
+    chosen = {"n_bits": BITS, "random_state": SEED, "stem": True, **_given(options), **settings}
+    hasher = kind(**chosen)
+    return hasher.fit(texts, max_memory=options.max_memory, checkpoint=checkpoint)
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a hasher that the options name."""
+    named = {argument: getattr(options, option) for option, argument in _ARGUMENTS.items()}
+    given = {name: value for name, value in named.items() if value is not None}
+    return {name: None if value == "none" else value for name, value in given.items()}
+
+
+def _texts(options: argparse.Namespace) -> Iterable[str]:
+    return (document.text for document in with_progress(read_documents(options), "reading"))

@@ -1,0 +1,103 @@
+"""Documents whose texts say the same: groups of them, and of texts that share a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from boltzhash.arguments import check_choice, check_number
+from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
+from boltzhash.search.duplicates import ShingleSets, groups_of_near
+from boltzhash.text.shingles import hashed_shingles
+from boltzhash.threads import in_batches
+
+MIN_SIMILARITY = 0.8
+SIBLINGS_FROM = 0.5  # texts less similar than that share phrases, not a template
+KEEP = ("first", "longest", "newest")
+
+_AT_ONCE = 512
+
+
+class Duplicate(NamedTuple):
+    """A document, and how similar its text is to that of the document that is kept."""
+
+    id: Id
+    similarity: float
+
+
+class DuplicateGroup(NamedTuple):
+    """The document to keep, and those that its text makes superfluous, in the order of insertion."""
+
+    kept: Id
+    duplicates: list[Duplicate]
+
+
+class Texts(NamedTuple):
+    """What is compared of documents, and the order in which they are preferred."""
+
+    ids: list[Id]
+    sets: ShingleSets
+    order: list[int]
+
+
+def read_texts(documents: Iterable[Document], keep: str) -> Texts:
+    """``documents`` come in the order of insertion; 8 bytes a word of them are kept in memory.
+
+    >>> documents = [Document("a", "one"), Document("b", "one two"), Document("c", "two")]
+    >>> [read_texts(documents, keep).order for keep in KEEP]
+    [[0, 1, 2], [1, 0, 2], [2, 1, 0]]
+    """
+    ids: list[Id] = []
+    lengths: list[int] = []
+    sets = ShingleSets()
+    for some in in_batches(documents, _AT_ONCE):
+        ids += [document.id for document in some]
+        lengths += [len(document.text) for document in some]
+        sets.extend(hashed_shingles([document.text for document in some]))
+    order = list(range(len(ids)))
+    if keep == "longest":
+        order.sort(key=lambda row: -lengths[row])
+    elif keep == "newest":
+        order.reverse()
+    return Texts(ids, sets, order)
+
+
+def duplicate_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
+    """
+    >>> texts = read_texts([Document("a", "to be or not"), Document("b", "To be or not!")], "newest")
+    >>> duplicate_groups(texts, 0.8)
+    [DuplicateGroup(kept='b', duplicates=[Duplicate(id='a', similarity=1.0)])]
+    """
+    ids = texts.ids
+    return [
+        DuplicateGroup(ids[kept], [Duplicate(ids[row], value) for row, value in members])
+        for kept, members in groups_of_near(texts.sets, texts.order, min_similarity)
+    ]
+
+
+def sibling_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
+    """Groups of what would be kept that are similar from :data:`SIBLINGS_FROM` on.
+
+    >>> sisters = ["the cat sat on the mat", "the cat sat on the rug", "the cat sat on the rug"]
+    >>> texts = read_texts([Document(i, text) for i, text in enumerate(sisters)], "first")
+    >>> sibling_groups(texts, 0.8)
+    [DuplicateGroup(kept=0, duplicates=[Duplicate(id=1, similarity=0.6)])]
+    """
+    groups = groups_of_near(texts.sets, texts.order, min_similarity)
+    superfluous = {row for group in groups for row, _ in group.members}
+    kept = [row for row in texts.order if row not in superfluous]
+    return duplicate_groups(texts._replace(order=kept), SIBLINGS_FROM)
+
+
+def check_duplicates(min_similarity: float, keep: str, *, siblings: bool = False) -> None:
+    """
+    >>> check_duplicates(80, "first")
+    Traceback (most recent call last):
+    ...
+    ValueError: min_similarity must be a number above 0 and at most 1, got 80
+    """
+    check_number(
+        "min_similarity", min_similarity, above=SIBLINGS_FROM if siblings else 0, at_most=1
+    )
+    check_choice("keep", keep, KEEP)

@@ -1,0 +1,95 @@
+"""Which words of a text were asked for, however they are inflected: to mark them, and to name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from boltzhash.corpus import Document
+from boltzhash.search.snippet import best_line
+from boltzhash.text.tokens import UNSPACED
+from boltzhash.text.words import Words
+
+_SNIPPET_LENGTH = 240
+_SEARCHED = 8_000  # characters of a text in which a snippet is looked for
+
+_TOKENS = re.compile(r"\S+")
+_RUNS = re.compile(f"([{UNSPACED}]+)|(?:(?![{UNSPACED}])[^\\W_])+")
+_CORE = re.compile(r"\w(?:.*\w)?")
+
+
+class Sought(NamedTuple):
+    """Words that were asked for, and how texts are cut into such words."""
+
+    words: frozenset[str]
+    cut: Words
+
+    @classmethod
+    def by_query(cls, cut: Words, text: str) -> Sought:
+        """What a question asks for: neither its stop words nor what it excludes."""
+        return cls(frozenset(cut.query(text).words), cut)
+
+    @classmethod
+    def by_document(cls, cut: Words, document: Document) -> Sought:
+        """What asks for more documents like one."""
+        return cls(frozenset(cut.like(document).words), cut)
+
+    def is_in(self, text: str) -> bool:
+        return not self.words.isdisjoint(self.cut.of(text))
+
+
+def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
+    """The line of a text with most of the words that were asked for, in pieces, those words marked.
+
+    >>> marked_snippet("Open a zip archive.", Sought.by_query(Words(), "zipped"))
+    [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
+    """
+    line = best_line(text[:_SEARCHED], sought.words, _SNIPPET_LENGTH, sought.cut.of)
+    pieces: list[dict[str, Any]] = []
+    end = 0
+    for start, stop in _spans(line, sought):
+        if start > end:
+            pieces.append({"text": line[end:start]})
+        pieces.append({"text": line[start:stop], "marked": True})
+        end = stop
+    if end < len(line):
+        pieces.append({"text": line[end:]})
+    return pieces
+
+
+def words_in(text: str, sought: Sought) -> list[str]:
+    """The words of a text that were asked for, each in lower case in its first form alone.
+
+    >>> words_in("It reads. Read e-mail!", Sought.by_query(Words(), "reading email"))
+    ['reads', 'e-mail']
+    """
+    forms: dict[frozenset[str], str] = {}
+    for start, end in _spans(text, sought):
+        asked_for = sought.words.intersection(sought.cut.of(text[start:end]))
+        forms.setdefault(asked_for, text[start:end].lower())
+    return list(forms.values())
+
+
+def _spans(text: str, sought: Sought) -> Iterator[tuple[int, int]]:
+    """Where words stand that were asked for: parts of a name if they were, else the whole name."""
+    for token in _TOKENS.finditer(text):
+        if not sought.is_in(token.group()):
+            continue
+        runs = list(_RUNS.finditer(text, *token.span()))
+        parts = [span for run in runs for span in _spans_in_run(run, sought)]
+        core = _CORE.search(text, *token.span())
+        yield from parts or ([core.span()] if core else [token.span()])
+
+
+def _spans_in_run(run: re.Match[str], sought: Sought) -> list[tuple[int, int]]:
+    """In a script without spaces, the pairs of characters that were asked for; else all or nothing."""
+    text, start = run.group(), run.start()
+    if run.group(1) is None or len(text) == 1:
+        return [run.span()] if sought.is_in(text) else []
+    spans: list[tuple[int, int]] = []
+    for i in range(len(text) - 1):
+        if text[i : i + 2] in sought.words:
+            begin = spans.pop()[0] if spans and spans[-1][1] > start + i else start + i
+            spans.append((begin, start + i + 2))
+    return spans

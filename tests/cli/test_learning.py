@@ -1,0 +1,228 @@
+"""``boltzhash index`` without a model: it learns one, and says so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boltzhash import ITQ, CorrSH, load
+from boltzhash.cli.learning import FEWEST
+from boltzhash.collection import Collection
+from boltzhash.errors import TrainingError
+from boltzhash.hashers.shared import deep
+from boltzhash.training import loop
+from command_line import Made, misused, names, refused, run, search_hits, succeed
+from small_corpus import make_documents, make_records, write_jsonl
+
+ENOUGH = make_documents(FEWEST)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """With just as many documents as are learned from."""
+    return write_jsonl(tmp_path / "corpus.jsonl", ENOUGH)
+
+
+@pytest.fixture(autouse=True)
+def _short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 4)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 4)
+
+
+def fitted(location: Path) -> Any:
+    with Collection.open(location) as collection:
+        return collection.hasher
+
+
+def test_a_corpus_alone_becomes_a_collection_with_the_model_that_fit_would_learn(
+    corpus: Path, tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    first, second = succeed("index", corpus, "-o", library).splitlines()
+    pattern = rf"{library}: {FEWEST} documents, codes of 64 bits \(CorrSH\), [\d.]+ s"
+    assert re.fullmatch(pattern, first)
+    assert second == f'ask it: boltzhash search {library} "…"'
+    assert names(tmp_path) == ["corpus.jsonl", "library"]
+    succeed("fit", corpus, "--stem", "-o", tmp_path / "model")
+    assert fitted(library).fingerprint() == load(tmp_path / "model").fingerprint()
+    assert search_hits(library, "captain storm", "-k", 1)[0]["id"].startswith("sea-")
+
+
+def test_what_is_learned_can_be_chosen(corpus: Path, tmp_path: Path) -> None:
+    options = ("--bits", 16, "--language", "none", "--seed", 3, "--max-memory", "2GB")
+    report = json.loads(succeed("index", corpus, "-o", tmp_path / "library", *options, "--json"))
+    assert report.pop("seconds") > 0
+    assert report == {
+        "collection": str(tmp_path / "library"),
+        "written": FEWEST,
+        "documents": FEWEST,
+        "method": "CorrSH",
+        "bits": 16,
+    }
+    params = fitted(tmp_path / "library").get_params()
+    assert (params["n_bits"], params["language"], params["random_state"]) == (16, None, 3)
+    assert "64 MB" in refused("index", corpus, "-o", tmp_path / "new", "--max-memory", "64 MB")
+    assert "n_bits must be" in refused("index", corpus, "-o", tmp_path / "new", "--bits", 12)
+    assert names(tmp_path) == ["corpus.jsonl", "library"]
+
+
+def test_a_model_is_not_learned_if_one_is_named(made: Made, tmp_path: Path) -> None:
+    for option in (
+        ("--bits", 32),
+        ("--language", "german"),
+        ("--seed", 0),
+        ("--max-memory", "1GB"),
+    ):
+        message = refused("index", made.model, made.corpus, "-o", tmp_path / "new", *option)
+        assert message == (
+            f"{option[0]} is for a model that is learned here: leave it out, or leave out the model "
+            f"{made.model}"
+        )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_model_comes_before_its_corpus_wherever_the_options_are(
+    made: Made, tmp_path: Path
+) -> None:
+    for number, arguments in enumerate(
+        [
+            (made.model, made.corpus, "-o", tmp_path / "0"),
+            ("-o", tmp_path / "1", made.model, made.corpus),
+            (made.model, "-o", tmp_path / "2", made.corpus),
+        ]
+    ):
+        succeed("index", *arguments)
+        assert fitted(tmp_path / str(number)).fingerprint() == load(made.model).fingerprint()
+    several = ("index", made.model, made.corpus, "-o", tmp_path / "3", "more")
+    assert refused(*several) == "more: expected a file or a folder, got no such path"
+    misused("index", "-o", tmp_path / "3")
+
+
+def test_what_is_no_corpus(made: Made, tmp_path: Path) -> None:
+    output = ("-o", tmp_path / "new")
+    assert "name one after the model" in misused("index", made.model, *output)
+    assert "`boltzhash export`" in refused("index", made.collection, *output)
+    assert "standard input can be read only once" in refused("index", "-", *output)
+    gone = tmp_path / "gone.jsonl"
+    assert f"{gone}: expected a file or a folder" in refused("index", gone, *output)
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_there_is_not_learned_over(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CorrSH, "fit", None)
+    mine = tmp_path / "thesis"
+    mine.mkdir()
+    (mine / "chapter1.txt").write_text("years of work")
+    assert "was not replaced" in refused("index", corpus, "-o", mine, code=5)
+    assert "which is a file" in refused("index", corpus, "-o", corpus, code=5)
+    with Collection.create(tmp_path / "library", ITQ(16).fit(d["text"] for d in ENOUGH)) as library:
+        library.add(ENOUGH)
+    message = refused("index", corpus, "-o", tmp_path / "library", code=5)
+    assert "is already a collection: add to it with `boltzhash add`" in message
+
+
+# Where CorrSH cannot be learned
+
+
+def test_a_few_documents_are_hashed_by_a_linear_method(tmp_path: Path) -> None:
+    few = write_jsonl(tmp_path / "few.jsonl", ENOUGH[:-1])
+    result = run("index", few, "-o", tmp_path / "library", "--bits", 32)
+    assert result.err == (
+        f"boltzhash: {few} has {FEWEST - 1} documents, too few to learn codes from; going on with "
+        "words, and the codes of ITQ, a linear method\n"
+    )
+    assert "codes of 32 bits (ITQ)" in result.out
+    two = write_jsonl(tmp_path / "two.jsonl", make_records(2))
+    assert run("index", two, "-o", tmp_path / "two").code == 0
+    assert search_hits(tmp_path / "two", "star planet moon")[0]["id"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        ([], "the corpus is empty: at least 2 documents are needed"),
+        (["a planet"], "at least 2 documents are needed to fit, got 1"),
+        (["a planet"] * 3, "all 3 documents are the same"),
+        (["a planet"] * (FEWEST + 1), f"all {FEWEST + 1} documents are the same"),
+        (["the"] * 2 + ["and"], "no word is left for the vocabulary"),
+    ],
+    ids=["none", "one", "equal", "many equal", "no word"],
+)
+def test_nothing_to_learn_from(tmp_path: Path, texts: list[str], problem: str) -> None:
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", [{"text": text} for text in texts])
+    assert problem in refused("index", corpus, "-o", tmp_path / "library")
+    assert names(tmp_path) == ["corpus.jsonl"]
+
+
+def test_a_fit_that_fails_is_made_up_for(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise TrainingError("training collapsed")
+
+    monkeypatch.setattr(CorrSH, "_fit_matrix", fails)
+    result = run("index", corpus, "-o", tmp_path / "library")
+    assert (result.code, result.err) == (
+        0,
+        "boltzhash: training collapsed; going on with words, and the codes of ITQ, a linear method\n",
+    )
+    assert names(tmp_path) == ["corpus.jsonl", "library"]
+
+
+# Interruptions
+
+
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+def test_learning_goes_on_after_an_interruption(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, epochs, train = tmp_path / "library", [], loop._epoch
+
+    def interrupted(*arguments: Any) -> Any:
+        epochs.append(arguments[-1])
+        if len(epochs) == 3:
+            raise KeyboardInterrupt
+        return train(*arguments)
+
+    monkeypatch.setattr(loop, "_epoch", interrupted)
+    result = run("index", corpus, "-o", library)
+    checkpoint = f"{library}.checkpoint"
+    assert (result.code, result.out) == (130, "")
+    assert f"{checkpoint} keeps what is done; the same command resumes" in result.err
+    assert names(tmp_path) == ["corpus.jsonl", "library.checkpoint"]
+    assert run("index", corpus, "-o", library).code == 0
+    assert len(epochs) == 3 + 2  # two of four were kept
+    assert names(tmp_path) == ["corpus.jsonl", "library"]
+
+
+def test_indexing_goes_on_with_the_model_that_was_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = make_documents(1500)
+    corpus, library = tmp_path / "corpus.jsonl", tmp_path / "library"
+    write_jsonl(corpus, rows)
+    write, written = Collection._write_coded, []
+
+    def interrupted(*arguments: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(write(*arguments))
+
+    monkeypatch.setattr(Collection, "_write_coded", interrupted)
+    command = ("index", corpus, "-o", library, "--bits", 16, "--seed", 5)
+    assert run(*command).code == 130
+    monkeypatch.setattr(Collection, "_write_coded", write)
+    monkeypatch.setattr(CorrSH, "fit", None)
+    message = refused("index", corpus, "-o", library, "--bits", 32)
+    assert "was begun with --bits 16, got 32: give the same, or another --output" in message
+    result = run(*command, "--json")
+    assert result.err == "boltzhash: resuming after the 1024 documents that are already there\n"
+    assert json.loads(result.out)["written"] == 1500 - 1024
+    with Collection.open(library) as collection:
+        assert [document.id for document in collection] == [row["id"] for row in rows]
