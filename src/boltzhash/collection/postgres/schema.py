@@ -42,7 +42,10 @@ CREATE TABLE state (
 """
 
 # What the format of a version lacks, beginning with version 1.
-UPGRADES = {1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json"}
+UPGRADES = {
+    1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json",
+    2: "SELECT",  # ``fields`` is made again: see ``filters.look_into_fields``
+}
 
 
 def codes_table(table: str, n_bits: int) -> str:
