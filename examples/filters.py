@@ -42,4 +42,5 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
         print(f"where={where}")
         for hit in library.search("read values from a file", k=3, where=where):
             assert hit.document is not None  # a collection has its documents
+            assert hit.document.metadata is not None
             print(f"{hit.score:>6.2f}  {hit.id}  {hit.document.metadata['words']} words")
