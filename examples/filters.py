@@ -2,7 +2,8 @@
 
     python filters.py
 
-A filter holds before the cut at k: if k documents fit, k are found.
+A filter holds before the cut at k: if k documents fit, k are found. docs/filters.md has all that a
+filter can say.
 """
 
 import tempfile
@@ -18,6 +19,7 @@ documents = [
         "metadata": {
             "package": str(document.id).partition(".")[0],
             "words": len(document.text.split()),
+            "about": {"parts": str(document.id).split(".")},
         },
     }
     for document in docstring_corpus()[::3]
@@ -30,6 +32,8 @@ filters: list[dict[str, Any]] = [
     {"package": ["csv", "json", "pickle"]},
     {"words": {"<": 30}},
     {"package": {"!=": "numpy"}, "words": {">=": 100, "<": 200}},
+    {"$or": [{"package": {"contains": "zip"}}, {"about.parts": "reader"}]},
+    {"$not": {"package": ["numpy", "scipy"]}, "words": {">": 20}},
 ]
 
 with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library:
@@ -38,4 +42,5 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
         print(f"where={where}")
         for hit in library.search("read values from a file", k=3, where=where):
             assert hit.document is not None  # a collection has its documents
-            print(f"{hit.score:>6.2f}  {hit.id}  {hit.document.metadata}")
+            assert hit.document.metadata is not None
+            print(f"{hit.score:>6.2f}  {hit.id}  {hit.document.metadata['words']} words")

@@ -272,6 +272,21 @@ def test_search_refuses(made: Made) -> None:
     )
 
 
+def test_a_filter_that_nothing_could_match_is_pointed_out(made: Made) -> None:
+    arguments = ("search", made.collection, "moon", "--json", "--where")
+    for where, told in {
+        '{"yeer": 2005}': "boltzhash: nothing found: no document has a field 'yeer' (is 'year' meant?); "
+        "fields are: ",
+        '{"year": "2005"}': "boltzhash: nothing found: no document has a string in the field 'year', as "
+        "the filter asks for; one has a number, 20",
+    }.items():
+        done = run(*arguments, where)
+        assert json.loads(done.out)["hits"] == []
+        assert done.err.startswith(told)
+        assert done.err.count("\n") == 1  # and not once more as a warning of Python's
+    assert run(*arguments, '{"year": 1}').err == ""
+
+
 def test_where_is_not_for_codes(made: Made, tmp_path: Path) -> None:
     succeed("encode", made.model, made.corpus, "-o", tmp_path / "codes")
     message = refused("search", made.model, tmp_path / "codes", "moon", "--where", "{}")

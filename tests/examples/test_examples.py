@@ -27,7 +27,8 @@ KEY_LINES = {
     ],
     "filters": [
         r"^where={'package': 'numpy'}\n( +\d+\.\d\d  numpy\..+\n){3}where",
-        r"^where={'words': {'<': 30}}\n( +\d+\.\d\d  .+'words': [12]\d}\n){3}where",
+        r"^where={'words': {'<': 30}}\n( +\d+\.\d\d  .+  [12]\d words\n){3}where",
+        r"^where={'\$or': .+\n( +\d+\.\d\d  (\w*zip\w*\.|.*\breader\b).*\n){3}where",
     ],
     "service_client": [
         r"^added: .+'written': 1}$",

@@ -178,7 +178,13 @@ def test_each_limit_says_what_it_is(served: Any) -> None:
     assert "100" in refused(post("/v1/search", text="a", k=101), 422)
     assert "1" in refused(post("/v1/search", text="a", k=0), 422)
     assert "32" in refused(post("/v1/search", text="a", where={str(i): i for i in range(33)}), 422)
+    for many in ({"$or": [{}] * 33}, {"$and": [{"$or": [{"a": 1}] * 11}] * 3}):
+        told = refused(post("/v1/search", text="a", where=many), 422)
+        assert "a filter may have at most 32 conditions, got 33" in told
     assert "1000" in refused(post("/v1/search", text="a", where={"a": list(range(1001))}), 422)
+    assert "1000" in refused(
+        post("/v1/search", text="a", where={"$not": {"a": {"not in": list(range(1001))}}}), 422
+    )
     assert "100" in refused(post("/v1/documents/get", ids=list(range(101))), 422)
     batch = [{"id": i, "text": ""} for i in range(1001)]
     assert "1000" in refused(served.write("/v1/documents", documents=batch), 422)
@@ -189,6 +195,7 @@ def test_each_limit_says_what_it_is(served: Any) -> None:
     assert "1" in refused(get("/v1/duplicates", params={"min_similarity": 1.01}), 422)
     assert "'newest'" in refused(get("/v1/duplicates", params={"keep": "last"}), 422)
     assert "'=>'" in refused(post("/v1/search", text="a", where={"a": {"=>": 1}}), 422)
+    assert "takes a list of" in refused(post("/v1/search", text="a", where={"$or": {"a": 1}}), 422)
 
 
 def test_large_bodies_are_refused_announced_or_not(served: Any) -> None:

@@ -242,6 +242,24 @@ def test_filters_come_before_the_cut(served: Any, corrsh: Hasher, documents: Any
     assert {hit["id"] for hit in by_both.json()["hits"]} == {d["id"] for d in allowed}
 
 
+def test_filters_are_combined(served: Any, documents: Any) -> None:
+    where = {"$or": [{"number": {"in": [51, 52]}}, {"$not": {"number": {"exists": True}}}]}
+    allowed = [d["id"] for d in documents if d["metadata"].get("number") in (51, 52, None)]
+    answer = served.post("/v1/nearest", code="00000000", k=100, where=where)
+    assert {hit["id"] for hit in answer.json()["hits"]} == set(allowed)
+    assert 2 < len(allowed) < 100
+    assert "warning" not in answer.json()
+
+
+def test_a_filter_that_nothing_could_match_is_pointed_out(served: Any) -> None:
+    answer = served.post("/v1/search", text="star", where={"nummber": 51}).json()
+    assert answer["hits"] == []
+    expected = "no document has a field 'nummber' (is 'number' meant?); fields are: "
+    assert answer["warning"].startswith(expected)
+    answer = served.post("/v1/search", text="star", where={"number": "51"}).json()
+    assert answer["warning"].startswith("no document has a string in the field 'number'")
+
+
 def test_null_is_no_filter(served: Any) -> None:
     plain = served.post("/v1/search", text="star").json()
     assert served.post("/v1/search", text="star", where=None).json() == plain

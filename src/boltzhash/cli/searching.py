@@ -17,6 +17,7 @@ from boltzhash.cli.arguments import (
     read_queries,
     read_vectors,
     with_progress,
+    without_filter_warnings,
 )
 from boltzhash.cli.caching import cached_collection
 from boltzhash.cli.opening import is_collection, is_model_or_codes, meant_id, opened
@@ -96,6 +97,8 @@ def search(options: argparse.Namespace) -> int:
     else:
         answers = _search_codes(options)
     for number, answer in enumerate(answers):
+        if answer.warning is not None:
+            say(f"nothing found: {answer.warning}")
         if options.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
         else:
@@ -136,7 +139,7 @@ def _is_corpus(path: str, next_to_it: str | None) -> bool:
 
 def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
     queries = _queries(options)
-    with opened(options.collection, options.hasher) as collection:
+    with opened(options.collection, options.hasher) as collection, without_filter_warnings():
         if queries:
             _say_if_by_codes(collection, options)
         for query in queries:

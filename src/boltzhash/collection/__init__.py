@@ -2,6 +2,7 @@
 
 from boltzhash.collection.collection import Collection
 from boltzhash.collection.duplicates import Duplicate, DuplicateGroup
+from boltzhash.collection.unmatched import FilterWarning
 from boltzhash.search.hits import Answer, Hit
 
-__all__ = ["Answer", "Collection", "Duplicate", "DuplicateGroup", "Hit"]
+__all__ = ["Answer", "Collection", "Duplicate", "DuplicateGroup", "FilterWarning", "Hit"]

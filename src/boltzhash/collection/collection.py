@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +24,7 @@ from boltzhash.collection.duplicates import (
 )
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_codes_of, write_jsonl
-from boltzhash.collection.filters import Where, parse_where
+from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.requests import (
@@ -47,6 +48,7 @@ from boltzhash.collection.store import (
     T,
     Write,
 )
+from boltzhash.collection.unmatched import FilterWarning, why_empty
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
@@ -312,8 +314,10 @@ class Collection:
             the engine keeps no index of words (see :attr:`keeps_words`). The answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
-            ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; see
-            :mod:`boltzhash.collection.filters`.
+            ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; docs/filters.md shows
+            the rest. If it finds nothing since no document has such a field, or such a kind of value
+            in it, the answer's ``warning`` says so, and a
+            :class:`boltzhash.collection.FilterWarning` is issued.
         order : {"distance", "confidence", "words"}, optional
             By codes: the order of the nearest 500. By Hamming distance (the default); by bits weighted
             by how sure the model is of the query's; or by the tf-idf cosine of their texts.
@@ -337,11 +341,12 @@ class Collection:
                 hits = self._store.ranked(
                     coded, wanted, words, request.k, request.conditions, by=request.by
                 )
+            warning = self._why_empty(standing, coded, request.conditions, hits)
             return Answer(
-                hits, coded.text, coded.code, coded.known_words, request.by, coded.margins
+                hits, coded.text, coded.code, coded.known_words, request.by, coded.margins, warning
             )
 
-        return self._read(answer)
+        return _pointed_out(self._read(answer))
 
     def more_like(
         self, id: Id, k: int = 10, *, by: str | None = None, where: Where | None = None
@@ -371,9 +376,19 @@ class Collection:
                     coded, wanted, words, k + 1, request.conditions, by=request.by
                 )
             others = [hit for hit in hits if hit.id != id][:k]
-            return Answer(others, None, coded.code, coded.known_words, request.by, coded.margins)
+            warning = self._why_empty(standing, coded, request.conditions, hits)
+            return Answer(
+                others, None, coded.code, coded.known_words, request.by, coded.margins, warning
+            )
 
-        return self._read(answer)
+        return _pointed_out(self._read(answer))
+
+    def _why_empty(
+        self, standing: Standing, coded: CodedQuery, conditions: list[Condition], hits: list[Hit]
+    ) -> str | None:
+        if hits or not conditions or not standing.n_documents:
+            return None
+        return why_empty(self._store, coded.code, conditions)
 
     def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
         if request.approximate and not is_measured(standing.approximate):
@@ -394,9 +409,10 @@ class Collection:
         def answer(standing: Standing) -> Answer:
             coded = coded_query(self._hasher_of(standing), query)
             hits = self._store.within(coded.code, radius, conditions)
-            return Answer(hits, coded.text, coded.code, coded.known_words)
+            warning = self._why_empty(standing, coded, conditions, hits)
+            return Answer(hits, coded.text, coded.code, coded.known_words, warning=warning)
 
-        return self._read(answer)
+        return _pointed_out(self._read(answer))
 
     def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
         """Whether there is a document of which this text is a near-duplicate; see :meth:`duplicates`.
@@ -722,6 +738,12 @@ class Collection:
 def _words_of(language: str | None) -> Words:
     """One for all collections of a language: it remembers stems."""
     return Words(language)
+
+
+def _pointed_out(answer: Answer) -> Answer:
+    if answer.warning is not None:
+        warnings.warn(answer.warning, FilterWarning, stacklevel=3)
+    return answer
 
 
 def _write_if(

@@ -29,7 +29,9 @@ OnBatch = Callable[[int, int], object]
 
 BATCH = 1024  # documents per transaction
 NEAREST = 1000  # documents whose texts are compared where there is no index of words
-FORMAT_VERSION = 2  # of what servers keep; 2 notes what an interrupted add has to resume from
+# Of what servers keep. 2 notes what an interrupted add has to resume from, 3 lets filters look into
+# lists and objects.
+FORMAT_VERSION = 3
 
 
 class Standing(NamedTuple):

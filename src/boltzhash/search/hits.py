@@ -85,6 +85,8 @@ class Answer:
             What it was found by.
         margins : float64 array (n_bits,) or None
             How sure the model is of each bit of the query's code; None if the query was a code.
+        warning : str or None
+            Why nothing was found, if it is for a filter that no document could have matched.
 
         Examples
         --------
@@ -104,6 +106,7 @@ class Answer:
     known_words: int | None = None
     by: str = "codes"
     margins: NDArray[np.float64] | None = None
+    warning: str | None = None
 
     def __repr__(self) -> str:
         asked = "a code" if self.query is None else repr(self.query[:60])

@@ -182,4 +182,5 @@ def _as_json(
         "generation": collection.standing().generation,
         "query": query,
         "hits": hits_as_json(collection, answer, sought, answer.margins if takes_part else None),
+        **({} if answer.warning is None else {"warning": answer.warning}),
     }

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from boltzhash.collection import FilterWarning
 from boltzhash.server import refusals
 from boltzhash.server.guard import Guard
 from boltzhash.server.pages import pages
@@ -37,7 +39,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with suppress(refusals.NoCollectionError):
             await service.reads.run(len)  # so that the first request does not wait for the model
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FilterWarning)  # clients find it in their answers
+            yield
         service.close()
 
     app = FastAPI(

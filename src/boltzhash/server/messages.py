@@ -15,6 +15,12 @@ from pydantic import (
 )
 
 from boltzhash.codes import MAX_BITS
+from boltzhash.collection.filters import (
+    COMBINATIONS,
+    OneOf,
+    conditions_on_fields,
+    parse_where,
+)
 from boltzhash.search.order import ORDERS, check_order
 from boltzhash.server.settings import (
     MAX_BATCH,
@@ -45,14 +51,34 @@ Code = Annotated[
 ]
 
 
-def _check_values(where: dict[str, Any]) -> dict[str, Any]:
-    for field, wanted in where.items():
-        if isinstance(wanted, list) and len(wanted) > MAX_VALUES:
+def _check_where(where: dict[str, Any]) -> dict[str, Any]:
+    """What every filter must be, and no more of it than a service can answer quickly."""
+    try:
+        on_fields = list(conditions_on_fields(parse_where(where)))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    n_conditions = _count_conditions(where)
+    if n_conditions > MAX_CONDITIONS:
+        raise ValueError(
+            f"a filter may have at most {MAX_CONDITIONS} conditions, got {n_conditions}"
+        )
+    for one in on_fields:
+        if isinstance(one, OneOf) and len(one.values) > MAX_VALUES:
             raise ValueError(
-                f"the field {field[:100]!r} may be compared with at most {MAX_VALUES} values, got "
-                f"{len(wanted)}"
+                f"the field {one.field[:100]!r} may be compared with at most {MAX_VALUES} values, got "
+                f"{len(one.values)}"
             )
     return where
+
+
+def _count_conditions(where: dict[str, Any]) -> int:
+    """Each filter inside another is at least one, even if it is empty."""
+    n = 0
+    for name, wanted in where.items():
+        filters = wanted if isinstance(wanted, list) else [wanted]
+        is_combination = name in COMBINATIONS
+        n += sum(max(1, _count_conditions(f)) for f in filters) if is_combination else 1
+    return n
 
 
 def _check_depth(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -71,14 +97,13 @@ def _check_depth(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 Metadata = Annotated[dict[StrictStr, Any], AfterValidator(_check_depth)]
-Conditions = Annotated[
-    dict[StrictStr, Any], Field(max_length=MAX_CONDITIONS), AfterValidator(_check_values)
-]
+Conditions = Annotated[dict[StrictStr, Any], AfterValidator(_check_where)]
 Where = Annotated[
     Conditions | None,
     Field(
-        description="Filter by metadata: a value, a list of values, or comparisons such as "
-        '{"year": {">=": 2020}}; null means that the field is missing',
+        description="Filter by metadata: a value, a list of values, or operators such as "
+        '{"year": {">=": 2020}} (= != < <= > >= in, not in, contains, exists); null means that the '
+        'field is missing; {"$or": [...]}, {"$and": [...]} and {"$not": {...}} combine filters',
         examples=[{"year": {">=": 2020}, "lang": ["de", "en"]}],
     ),
 ]
@@ -240,6 +265,13 @@ class AskedFor(BaseModel):
 class Hits(Answer):
     query: AskedFor
     hits: list[Hit]
+    warning: Annotated[
+        str | None,
+        Field(
+            description="There only if nothing was found because no document has a field of the filter, "
+            "or such a kind of value in it"
+        ),
+    ] = None
 
 
 class BitAgreement(BaseModel):

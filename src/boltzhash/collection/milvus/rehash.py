@@ -12,7 +12,7 @@ from boltzhash.collection.store import rehash_taken_over
 from boltzhash.errors import CollectionError
 
 _AT_ONCE = 4_096  # rows that a step copies, or a little more
-_COPIED = [*DOCUMENT, "born", "key", "fields"]
+_COPIED = [*DOCUMENT, "born", "key"]
 
 
 class Rehash:
@@ -39,14 +39,15 @@ class Rehash:
         self._milvus.drop_table(old)
 
     def _start(self) -> bool:
-        """Make the new table and note it; False where the codes are this model's already."""
+        """Make the new table and note it; False where the rows are as this model's would be."""
         generations, fingerprint = self._generations, self._coder.model
         state = generations.state
-        if state.model == fingerprint:
+        if state.model == fingerprint and state.looks_inside:
             return False
         if state.next is not None and state.next.model == fingerprint:
             return True
-        generations.states.save_model(self._coder)
+        if state.model != fingerprint:
+            generations.states.save_model(self._coder)
         table = f"{self._name}_documents_{generations.after.generation}"
         self._milvus.drop_table(table)  # of one that died before it was noted
         self._milvus.make_documents_table(table, self._hasher.n_bits)
@@ -106,6 +107,7 @@ class Rehash:
             table=following.table,
             next=None,
             approximate=None,
+            looks_inside=True,
             disturbed=generations.after.generation,
         )
         return state.table

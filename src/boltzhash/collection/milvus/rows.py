@@ -13,7 +13,7 @@ from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded, coded_texts
 from boltzhash.hashers import Hasher
 
-_SURELY_FITS = LONGEST_TEXT // 32  # characters, of which ``fields`` makes up to 16 bytes each
+_SURELY_FITS = LONGEST_TEXT // 4  # characters, of which UTF-8 makes up to 4 bytes each
 _compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 DOCUMENT = ["row", "place", "id", "text", "metadata"]  # what a document is made from
 CODED = [*DOCUMENT, "code", "known"]
@@ -38,10 +38,11 @@ def row_of(place: int, coded: Coded) -> dict[str, Any]:
 
 def _check_sizes(row: dict[str, Any]) -> None:
     texts = {name: row[name] for name in ("id", "text", "metadata")}
-    if sum(map(len, texts.values())) < _SURELY_FITS:
+    for_filters = sum(len(key) + len(value) + 8 for key, value in row["fields"].items())
+    if max(sum(map(len, texts.values())), for_filters) < _SURELY_FITS:
         return
     sizes = {name: len(text.encode()) for name, text in texts.items()}
-    sizes["metadata"] = max(sizes["metadata"], len(json.dumps(row["fields"])))
+    sizes["metadata"] = max(sizes["metadata"], for_filters)
     for name, size in sizes.items():
         if size > LONGEST_TEXT:
             raise ValueError(
@@ -51,8 +52,12 @@ def _check_sizes(row: dict[str, Any]) -> None:
 
 
 def coded_anew(hasher: Hasher, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With new codes, and with what filters see of the metadata now."""
     coded = coded_texts(hasher, (row["text"] for row in rows))
-    return [{**row, **text._asdict()} for row, text in zip(rows, coded, strict=True)]
+    return [
+        {**row, **text._asdict(), "fields": fields_of(json.loads(row["metadata"]))}
+        for row, text in zip(rows, coded, strict=True)
+    ]
 
 
 def document_of(row: dict[str, Any]) -> Document:

@@ -65,6 +65,7 @@ class MilvusState(NamedTuple):
     next: NextTable | None = None
     unfinished: dict[str, Any] | None = None
     approximate: dict[str, Any] | None = None
+    looks_inside: bool = False  # whether all rows have what filters ask of lists and objects
     format_version: int = FORMAT_VERSION
 
     def standing(self) -> Standing:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection.filters import Condition
+from boltzhash.collection.filters import Condition, Contains, look_up, matches
 from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
 from boltzhash.collection.milvus.client import AT_ONCE, MOST_HITS, MOST_LISTS, STRONG, Milvus, Near
-from boltzhash.collection.milvus.filters import commonest_values, expression_of
+from boltzhash.collection.milvus.filters import commonest_values, expression_of, is_string
 from boltzhash.collection.milvus.generations import Generations
 from boltzhash.collection.milvus.rehash import Rehash
 from boltzhash.collection.milvus.rows import (
@@ -93,7 +93,9 @@ class MilvusStore:
         table = f"{self._name}_documents_0"
         self._milvus.drop_table(table)  # of a client that died while it made one
         self._milvus.make_documents_table(table, coder.hasher.n_bits)
-        first = MilvusState(0, 0, 0, coder.model, coder.hasher.n_bits, table, [], 0)
+        first = MilvusState(
+            0, 0, 0, coder.model, coder.hasher.n_bits, table, [], 0, looks_inside=True
+        )
         self._states.create(first, coder)
 
     def close(self) -> None:
@@ -222,9 +224,25 @@ class MilvusStore:
         n_probe: int = MOST_LISTS,
     ) -> Searcher:
         """Looks at all lists where it is not told otherwise: exact, whatever index there is."""
-        expressions = [*self._state.counts(), *expression_of(conditions)]
+        if conditions and not self._state.looks_inside:
+            raise CollectionError(
+                f"{self.shown} was made before filters looked into lists and objects: write its rows "
+                "anew with collection.rehash(collection.hasher)"
+            )
+        asked = expression_of(conditions, self._rows_with)
+        expressions = [*self._state.counts(), *asked]
         last_place = self._state.last_place
         return Searcher(self._milvus, self._state.table, code, expressions, last_place, n_probe)
+
+    def _rows_with(self, condition: Contains) -> list[int]:
+        """The rows whose field is a string with that part: all strings are read and looked into."""
+        strings = [is_string(condition.field)]
+        return [
+            int(row["row"])
+            for rows in self._pages(_CODES_PAGE, ["place", "row", "metadata"], strings)
+            for row in rows
+            if matches([condition], json.loads(row["metadata"]))
+        ]
 
     def _hits(self, near: list[Near]) -> list[Hit]:
         rows = {one.row: one.fields for one in near if one.fields is not None}
@@ -317,7 +335,7 @@ class MilvusStore:
         return commonest_values(metadata, most)
 
     def values_of(self, field: str) -> dict[int, Scalar]:
-        found = ((place, metadata.get(field)) for place, metadata in self._metadata())
+        found = ((place, look_up(metadata, field)) for place, metadata in self._metadata())
         return {place: value for place, value in found if is_scalar(value)}
 
     def _metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -325,11 +343,13 @@ class MilvusStore:
             for row in rows:
                 yield int(row["place"]), json.loads(row["metadata"])
 
-    def _pages(self, page: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
-        """Rows that count, in the order of places."""
+    def _pages(
+        self, page: int, fields: list[str], terms: Sequence[str] = ()
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Rows that count and for which all terms hold, in the order of places."""
         for first in range(0, self._state.last_place, page):
-            terms = [f"place > {first}", f"place <= {first + page}"]
-            rows = self._generations.query(terms, fields)
+            places = [f"place > {first}", f"place <= {first + page}"]
+            rows = self._generations.query([*places, *terms], fields)
             yield sorted(rows, key=lambda row: int(row["place"]))
 
     # Keeping

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from boltzhash.collection.filters import Compared, Condition, OneOf
-from boltzhash.corpus.documents import Scalar, is_scalar
+from boltzhash.collection.filters import (
+    COMPARISONS,
+    AllOf,
+    AnyOf,
+    Compared,
+    Condition,
+    Has,
+    Not,
+    OneOf,
+    OnField,
+    Seen,
+    seen_fields,
+)
+from boltzhash.corpus.documents import Scalar
 
 
 class Clause(NamedTuple):
@@ -36,21 +49,23 @@ def _is_odd(text: str) -> bool:
 
 
 def fields_json(metadata: Mapping[str, Any]) -> str:
-    """What a filter can see of metadata: scalars, and of a list or an object only that it is there.
+    """What a filter can see of metadata, by its paths: values, and lists of members.
 
-    >>> fields_json({"year": 2020.0, "tags": [1, 2], "nothing": None})
-    '{"year": 2020, "tags": []}'
+    >>> fields_json({"year": 2020.0, "tags": [1, 2], "author": {"name": "Ann"}, "nothing": None})
+    '{"author": [], "author.name": "Ann", "year": 2020, "tags": [1, 2]}'
     """
-    seen = {storable_text(n): _seen(v) for n, v in metadata.items() if v is not None}
+    seen = {storable_text(path): _stored(seen) for path, seen in seen_fields(metadata).items()}
     return json.dumps(seen, ensure_ascii=False)
 
 
-def _seen(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable_text(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # exactly: decimal digits of large floats are rounded
-    return value if is_scalar(value) else []
+def _stored(seen: Seen) -> Any:
+    if isinstance(seen, list):
+        return [_stored(member) for member in seen]
+    if isinstance(seen, str):
+        return storable_text(seen)
+    if isinstance(seen, float) and seen.is_integer():
+        return int(seen)  # exactly: decimal digits of large floats are rounded
+    return seen
 
 
 def original_value(value: str) -> Any:
@@ -59,44 +74,75 @@ def original_value(value: str) -> Any:
     return original_text(scalar) if isinstance(scalar, str) else scalar
 
 
-def clause_of(conditions: list[Condition], column: str) -> Clause:
+def clause_of(conditions: Sequence[Condition], column: str) -> Clause:
     """All conditions; ``TRUE`` if there are none."""
-    clauses = [
-        _one_of(condition, column) if isinstance(condition, OneOf) else _compared(condition, column)
-        for condition in conditions
-    ]
-    sql = " AND ".join(f"({clause.sql})" for clause in clauses) or "TRUE"
-    return Clause(sql, [parameter for clause in clauses for parameter in clause.parameters])
+    return _joined("AND", [_clause(condition, column) for condition in conditions], "TRUE")
 
 
-def _one_of(condition: OneOf, column: str) -> Clause:
+def _clause(condition: Condition, column: str) -> Clause:
+    if isinstance(condition, Not):
+        sql, parameters = _clause(condition.condition, column)
+        return Clause(f"NOT {sql}", parameters)
+    if isinstance(condition, AllOf):
+        return clause_of(condition.conditions, column)
+    if isinstance(condition, AnyOf):
+        return _joined("OR", [_clause(each, column) for each in condition.conditions], "FALSE")
+    sql, parameters = _on_field(condition, column)
+    return Clause(f"coalesce({sql}, FALSE)", parameters)  # NULL if there is no such field
+
+
+def _joined(word: str, clauses: list[Clause], without_any: str) -> Clause:
+    sql = f" {word} ".join(clause.sql for clause in clauses)
+    parameters = [parameter for clause in clauses for parameter in clause.parameters]
+    return Clause(f"({sql})" if clauses else without_any, parameters)
+
+
+def _on_field(condition: OnField, column: str) -> Clause:
     field = storable_text(condition.field)
-    sql, parameters = f"{column} -> %s = ANY (%s::jsonb[])", [field, _jsonb(condition.values)]
-    if condition.or_missing:
-        sql, parameters = f"{sql} OR NOT {column} ? %s", [*parameters, field]
-    return Clause(sql, parameters)
+    if isinstance(condition, Has):
+        return Clause(f"{column} ? %s", [field])
+    if isinstance(condition, OneOf):  # an array contains its members, and a value itself
+        values = [_jsonb(value) for value in condition.values]
+        return Clause(f"{column} -> %s @> ANY (%s::jsonb[])", [field, values])
+    if isinstance(condition, Compared):
+        # A path in jsonb compares only what is of one kind, and strings by code point.
+        assert condition.operator in COMPARISONS  # it becomes SQL
+        path = f"'$[*] ? (@ {condition.operator} $v)'"
+        variables = "jsonb_build_object('v', %s::jsonb)"
+        value = _jsonb(condition.value)
+        return Clause(f"jsonb_path_exists({column} -> %s, {path}, {variables})", [field, value])
+    return _contains(field, condition.value, column)
 
 
-def _compared(condition: Compared, column: str) -> Clause:
-    field = storable_text(condition.field)
-    terms, parameters = [f"{column} ? %s"], [field]
-    for operator, value in condition.comparisons:  # the operators were checked against a list
-        if value is None:
-            continue  # != None: any value will do
-        operator = "<>" if operator == "!=" else operator
-        if isinstance(value, str) and operator != "<>":
-            # jsonb would compare by the collation of the database
-            terms.append(f"jsonb_typeof({column} -> %s) = 'string'")
-            terms.append(f'({column} ->> %s) COLLATE "C" {operator} %s')
-            parameters += [field, field, storable_text(value)]
-        else:
-            if operator != "<>":
-                terms.append(f"jsonb_typeof({column} -> %s) = 'number'")
-                parameters.append(field)
-            terms.append(f"{column} -> %s {operator} %s::jsonb")
-            parameters += [field, *_jsonb((value,))]
-    return Clause(" AND ".join(terms), parameters)
+def _contains(field: str, value: Scalar, column: str) -> Clause:
+    is_member = f"jsonb_typeof({column} -> %s) = 'array' AND {column} -> %s @> %s::jsonb"
+    parameters = [field, field, _jsonb(value)]
+    if not isinstance(value, str):
+        return Clause(is_member, parameters)
+    part = storable_text(value)
+    has_part = f"strpos({column} ->> %s, %s) > 0"
+    if part[:1] in ("\x01", "\x02"):  # it must not begin inside of two that stand for one
+        part, has_part = f"^([^\x01]|\x01.)*{_literally(part)}", f"({column} ->> %s) ~ %s"
+    is_string = f"jsonb_typeof({column} -> %s) = 'string'"
+    sql = f"({is_member} OR {is_string} AND {has_part})"
+    return Clause(sql, [*parameters, field, field, part])
 
 
-def _jsonb(values: tuple[Scalar, ...]) -> list[str]:
-    return [json.dumps(_seen(value), ensure_ascii=False) for value in values]
+def _literally(text: str) -> str:
+    """A regular expression for the text itself."""
+    return re.sub(r"([][\\^$.|?*+(){}])", r"\\\1", text)
+
+
+def _jsonb(value: Scalar) -> str:
+    return json.dumps(_stored(value), ensure_ascii=False)
+
+
+def look_into_fields(run: Callable[..., Any]) -> None:
+    """What formats before the third lack: they kept [] for whatever is a list or an object."""
+    nested = run(
+        "SELECT place, metadata::text FROM documents WHERE EXISTS "
+        "(SELECT 1 FROM jsonb_each(fields) WHERE jsonb_typeof(value) = 'array')"
+    )
+    for place, metadata in nested.fetchall():
+        fields = fields_json(json.loads(metadata))
+        run("UPDATE documents SET fields = %s WHERE place = %s", [fields, place])

@@ -13,7 +13,9 @@ state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` 
 
 from __future__ import annotations
 
-FORMAT_VERSION = 3  # 2 notes what an interrupted add has to resume from, 3 has words
+# 2 notes what an interrupted add has to resume from, 3 lets filters look into lists and objects, 4 has
+# words.
+FORMAT_VERSION = 4
 
 _WORDS = """
 CREATE TABLE word_segments (
@@ -73,7 +75,8 @@ CREATE TABLE state (
 # What the format of a version lacks, beginning with version 1. The words are made afterwards.
 UPGRADES = {
     1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json",
-    2: "ALTER TABLE state ADD COLUMN language text NOT NULL DEFAULT '', "
+    2: "SELECT",  # ``fields`` is made again: see ``filters.look_into_fields``
+    3: "ALTER TABLE state ADD COLUMN language text NOT NULL DEFAULT '', "
     f"ADD COLUMN word_rules text NOT NULL DEFAULT ''; {_WORDS}",
 }
 

@@ -20,6 +20,7 @@ from boltzhash.collection.postgres.codes import FilteredCodes, distance_to, sour
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import (
     clause_of,
+    look_into_fields,
     original_text,
     original_value,
     storable_text,
@@ -159,6 +160,8 @@ class PostgresStore:
             (version,) = self._run("SELECT format_version FROM state FOR UPDATE").fetchone()
             for step in range(version, FORMAT_VERSION):
                 self._run(UPGRADES[step])
+                if step == 2:
+                    look_into_fields(self._run)
             self._run("UPDATE state SET format_version = %s", [FORMAT_VERSION])
 
     def _make_words(self, standing: Standing) -> None:
@@ -426,9 +429,9 @@ class PostgresStore:
     def field_values(self, most: int) -> dict[str, list[FieldValue]]:
         values: dict[str, list[FieldValue]] = {}
         for field, value, count in self._run(
-            "SELECT key, value::text, n FROM (SELECT key, value, count(*) AS n, row_number() OVER "
-            "(PARTITION BY key ORDER BY count(*) DESC, value) AS rank FROM documents, "
-            "jsonb_each(fields) WHERE jsonb_typeof(value) <> 'array' GROUP BY key, value) AS counted "
+            "SELECT key, value::text, n FROM (SELECT key, one AS value, count(*) AS n, row_number() "
+            "OVER (PARTITION BY key ORDER BY count(*) DESC, one) AS rank FROM documents, "
+            "jsonb_each(fields), jsonb_path_query(value, '$[*]') AS one GROUP BY key, one) AS counted "
             'WHERE rank <= %s ORDER BY key COLLATE "C", rank',
             [most],
         ):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.collection.filters import Compared, Condition, OneOf
+from boltzhash.collection.filters import (
+    COMPARISONS,
+    AllOf,
+    AnyOf,
+    Compared,
+    Condition,
+    Has,
+    Not,
+    OneOf,
+    OnField,
+)
 from boltzhash.collection.sqlite.schema import stored_value
 from boltzhash.collection.store import FieldValue
 from boltzhash.corpus.documents import Scalar
@@ -35,66 +45,81 @@ class FieldFilter:
         last_place: int,
     ) -> Mask | None:
         """For each place, whether all conditions hold; None if there are no conditions."""
+        if not conditions:
+            return None
         if generation != self._generation:
             self._generation, self._answers = generation, {}
-        allowed: Mask | None = None
-        for condition in conditions:
-            key = repr(condition)  # as keys of a dict, 1 and True would be the same
-            if key not in self._answers:
-                if len(self._answers) == _KEPT:
-                    del self._answers[next(iter(self._answers))]
-                self._answers[key] = _places_of(connection, condition, last_place)
-            mask = self._answers[key]
-            allowed = mask if allowed is None else allowed & mask
-        return allowed
+        return self._places(AllOf(tuple(conditions)), _Fields(connection, last_place + 1))
+
+    def _places(self, condition: Condition, fields: _Fields) -> Mask:
+        if isinstance(condition, Not):
+            return ~self._places(condition.condition, fields)
+        if isinstance(condition, AllOf):
+            masks = [self._places(each, fields) for each in condition.conditions]
+            return reduce(np.logical_and, masks or [fields.everywhere()])
+        if isinstance(condition, AnyOf):
+            masks = [self._places(each, fields) for each in condition.conditions]
+            return reduce(np.logical_or, masks or [~fields.everywhere()])
+        key = repr(condition)  # as keys of a dict, 1 and True would be the same
+        if key not in self._answers:
+            if len(self._answers) == _KEPT:
+                del self._answers[next(iter(self._answers))]
+            self._answers[key] = fields.places_of(condition)
+        return self._answers[key]
 
 
-def _places_of(connection: sqlite3.Connection, condition: Condition, last_place: int) -> Mask:
-    mask = np.zeros(last_place + 1, dtype=np.bool_)
-    if isinstance(condition, OneOf):
-        _mark_one_of(connection, condition, mask)
-    else:
-        _mark_compared(connection, condition, mask)
-    return mask
+class _Fields:
+    """The table of fields: a row for each value, and an empty blob for what is a list or an object."""
 
+    def __init__(self, connection: sqlite3.Connection, n_places: int) -> None:
+        self._connection = connection
+        self._n_places = n_places
 
-def _mark_one_of(connection: sqlite3.Connection, condition: OneOf, mask: Mask) -> None:
-    values = iter(condition.values)
-    while some := [stored_value(v) for v in itertools.islice(values, _VALUES_AT_ONCE)]:
-        marks = ", ".join("?" * len(some))
-        _mark(connection, mask, condition.field, f"value IN ({marks})", some)
-    if condition.or_missing:
-        present = np.zeros_like(mask)
-        _mark(connection, present, condition.field, "TRUE", [])
-        mask |= ~present
+    def everywhere(self) -> Mask:
+        return np.ones(self._n_places, dtype=np.bool_)
 
+    def places_of(self, condition: OnField) -> Mask:
+        field = condition.field
+        if isinstance(condition, Has):
+            return self._where(field, "TRUE", [])
+        if isinstance(condition, OneOf):
+            return self._one_of(field, condition.values)
+        if isinstance(condition, Compared):
+            # SQLite puts all text after all numbers; we do not compare the two.
+            kinds = "'text'" if isinstance(condition.value, str) else "'integer', 'real'"
+            assert condition.operator in COMPARISONS  # it becomes SQL
+            term = f"value {condition.operator} ? AND typeof(value) IN ({kinds})"
+            return self._where(field, term, [stored_value(condition.value)])
+        return self._contains(field, condition.value)
 
-def _mark_compared(connection: sqlite3.Connection, condition: Compared, mask: Mask) -> None:
-    terms, values = ["TRUE"], []
-    for operator, value in condition.comparisons:  # the operators were checked against a list
-        if value is None:
-            continue  # != None: any value will do
-        terms.append(f"value {operator} ?")
-        values.append(stored_value(value))
-        if operator != "!=":  # SQLite puts all text after all numbers; we do not compare the two
-            kinds = "'text'" if isinstance(value, str) else "'integer', 'real'"
-            terms.append(f"typeof(value) IN ({kinds})")
-    _mark(connection, mask, condition.field, " AND ".join(terms), values)
+    def _one_of(self, field: str, values: tuple[Scalar, ...]) -> Mask:
+        mask = np.zeros(self._n_places, dtype=np.bool_)
+        for start in range(0, len(values), _VALUES_AT_ONCE):
+            some = [stored_value(value) for value in values[start : start + _VALUES_AT_ONCE]]
+            mask |= self._where(field, f"value IN ({', '.join('?' * len(some))})", some)
+        return mask
 
+    def _contains(self, field: str, value: Scalar) -> Mask:
+        is_list = self._where(field, "value = x''", [])
+        mask = is_list & self._one_of(field, (value,))
+        if isinstance(value, str):
+            has_part = "typeof(value) = 'text' AND instr(value, ?) > 0"
+            mask |= ~is_list & self._where(field, has_part, [value])
+        return mask
 
-def _mark(
-    connection: sqlite3.Connection, mask: Mask, field: str, term: str, values: list[Any]
-) -> None:
-    # One long string is three times as fast as one row per place.
-    (places,) = connection.execute(
-        f"SELECT group_concat(place) FROM fields WHERE field = ? AND {term}", (field, *values)
-    ).fetchone()
-    if places is not None:
-        mask[np.fromstring(places, dtype=np.int64, sep=",")] = True
+    def _where(self, field: str, term: str, values: list[Any]) -> Mask:
+        mask = np.zeros(self._n_places, dtype=np.bool_)
+        # One long string is three times as fast as one row per place.
+        (places,) = self._connection.execute(
+            f"SELECT group_concat(place) FROM fields WHERE field = ? AND {term}", (field, *values)
+        ).fetchone()
+        if places is not None:
+            mask[np.fromstring(places, dtype=np.int64, sep=",")] = True
+        return mask
 
 
 def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[FieldValue]]:
-    """The commonest values of each field, at most ``most``."""
+    """The commonest values of each field, at most ``most``; those of a list are its members."""
     values: dict[str, list[FieldValue]] = {}
     # A blob is how true, false, lists and objects are kept: see schema.stored_value.
     for field, value, count in connection.execute(
@@ -110,7 +135,10 @@ def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[Fi
 def values_of(connection: sqlite3.Connection, field: str) -> dict[int, Scalar]:
     """The value of a field by place, without lists and objects."""
     rows = connection.execute(
-        "SELECT place, value FROM fields WHERE field = ? AND value != x''", (field,)
+        "SELECT place, value FROM fields WHERE field = ?1 AND value != x'' AND NOT EXISTS "
+        "(SELECT 1 FROM fields AS lists WHERE lists.field = ?1 AND lists.value = x'' "
+        "AND lists.place = fields.place)",
+        (field,),
     )
     return {place: _original(value) for place, value in rows}
 

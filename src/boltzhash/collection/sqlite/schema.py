@@ -3,7 +3,8 @@
 documents   what the user gave; ``place`` is the order of insertion and is never used twice
 codes       the code of each document, and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
-fields      one row per metadata field that a filter can compare: the index behind ``where``
+fields      the index behind ``where``: a row for each value of a metadata field, fields inside fields
+            included, and one with an empty blob for each that is a list or an object
 changes     the log of places that were overwritten or deleted, for readers that have codes mapped
 state       one row: see ``database.State``
 """
@@ -16,10 +17,11 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from boltzhash.corpus.documents import Id, is_scalar
+from boltzhash.collection.filters import seen_fields
+from boltzhash.corpus.documents import Id, Scalar
 
 APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2 has fields inside fields and the members of lists in ``fields``
 
 _CODES = """
 CREATE TABLE {name} (
@@ -102,19 +104,20 @@ def is_whole_code(place: int, code: object, known: object, checksum: object, n_b
 
 def field_rows(metadata: Mapping[str, Any], place: int) -> Iterator[tuple[str, Any, int]]:
     """What a filter can find in a document's metadata."""
-    for field, value in metadata.items():
-        if value is not None:
-            yield field, stored_value(value), place
+    for field, seen in seen_fields(metadata).items():
+        if isinstance(seen, list):
+            yield field, b"", place
+            yield from ((field, stored_value(member), place) for member in seen)
+        else:
+            yield field, stored_value(seen), place
 
 
-def stored_value(value: Any) -> Any:
+def stored_value(value: Scalar) -> Any:
     """A value that SQLite compares as we do: a BLOB is equal to no number and no text.
 
-    True is not 1 here, and lists and objects equal nothing that can be asked for.
+    True is not 1 here.
     """
-    if isinstance(value, bool):
-        return bytes([value])
-    return value if is_scalar(value) else b""
+    return bytes([value]) if isinstance(value, bool) else value
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -160,4 +163,16 @@ def _from_0(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE model")
 
 
-UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {0: _from_0}
+def _from_1(connection: sqlite3.Connection) -> None:
+    """Format 1 had fields at the top alone, and of a list or an object only that it was there."""
+    nested = connection.execute(
+        "SELECT place, metadata FROM documents WHERE place IN "
+        "(SELECT place FROM fields WHERE value = x'')"
+    )
+    for place, metadata in nested:
+        connection.executemany(
+            "INSERT OR IGNORE INTO fields VALUES (?, ?, ?)", field_rows(json.loads(metadata), place)
+        )
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {0: _from_0, 1: _from_1}
