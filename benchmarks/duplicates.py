@@ -92,7 +92,7 @@ def main() -> None:
     result = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
     result |= {**fresh, "machine": machine, "boltzhash": __version__}
     output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    if "texts" in result and "made up" in result:
+    if "texts" in result:
         print(table(result))
 
 
@@ -523,7 +523,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def table(result: dict[str, Any]) -> str:
-    texts, made_up_ones = result["texts"], result["made up"]
+    texts = result["texts"]
     load = ", ".join(map(str, result["load average of the last minutes"]))
     counted = ", ".join(f"{n:,} {name}" for name, n in texts.items())
     parts = [
@@ -535,8 +535,10 @@ def table(result: dict[str, Any]) -> str:
         _facts("Groups at 0.8", result["groups"]),
         _facts("Siblings", result["siblings"]),
         _is_it_there(result["is it there"]),
-        _facts("Made-up documents, `boltzhash duplicates` on a folder", made_up_ones),
     ]
+    if "made up" in result:
+        title = "Made-up documents, `boltzhash duplicates` on a folder"
+        parts.append(_facts(title, result["made up"]))
     return "\n\n".join(parts)
 
 
