@@ -30,7 +30,7 @@ from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
-from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
+from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
 from boltzhash.text.words import Words
 
 # Of what a random filter asks for, many collections have nothing.
@@ -102,7 +102,8 @@ class Oracle:
             ):
                 part = agreement(margins, self.hasher.transform([document.text]))[0]
                 spread = score / np.sqrt(variance) if variance else 0.0
-                ranked[document.id] = spread + (CODES_WEIGHT * part if with_codes else 0.0)
+                code = self.hasher.weight_beside_words * part if with_codes else 0.0
+                ranked[document.id] = spread + code
         return ranked
 
     def duplicates(self, least: float, keep: str) -> list[tuple[Id, list[tuple[Id, float]]]]:

@@ -234,6 +234,7 @@ class FirstNumbers:
     """Hashes by the signs of a query's features: what a finder needs of a hasher that has some."""
 
     n_bits = 8
+    weight_beside_words = 0.15
 
     def __init__(self) -> None:
         self.tfidf = HASHER.tfidf

@@ -57,7 +57,7 @@ class CodedQuery(NamedTuple):
     """A query as a code and, if it was a text, as the model sees its words.
 
     ``code`` has shape (n_bits / 8,), ``words`` is the tf-idf of the text, one row, and ``margins``
-    (n_bits,) says how sure the model is of each bit.
+    (n_bits,) says how sure the model is of each bit. ``weight`` is that of codes beside words.
     """
 
     text: str | None
@@ -65,6 +65,7 @@ class CodedQuery(NamedTuple):
     words: sparse.csr_matrix | None
     known_words: int | None
     margins: NDArray[np.float64] | None
+    weight: float
 
 
 def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
@@ -78,11 +79,13 @@ def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
     if isinstance(query, str):
         words = hasher.tfidf([query])
         margins = hasher.margins(words)
-        return CodedQuery(query, pack(margins > 0)[0], words, words.nnz, margins[0])
+        code = pack(margins > 0)[0]
+        return CodedQuery(query, code, words, words.nnz, margins[0], hasher.weight_beside_words)
     n_bytes = hasher.n_bits // 8
     is_code = isinstance(query, np.ndarray) and query.dtype == np.uint8
     if is_code and query.shape in ((n_bytes,), (1, n_bytes)):
-        return CodedQuery(None, np.ascontiguousarray(query).reshape(n_bytes), None, None, None)
+        code = np.ascontiguousarray(query).reshape(n_bytes)
+        return CodedQuery(None, code, None, None, None, hasher.weight_beside_words)
     came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
     raise TypeError(
         f"query must be a text or one packed code, a uint8 array ({n_bytes},), got {came}"

@@ -12,7 +12,7 @@ from boltzhash.codes import Codes, hamming
 from boltzhash.search.hits import Hits
 from boltzhash.search.inverted import Places, WordIndex
 from boltzhash.search.order import CANDIDATES
-from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
+from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
 from boltzhash.text.words import WordQuery
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def rank(
     words = found.scores[candidates].astype(np.float64)
     scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
     if margins is not None:
-        scores = scores + CODES_WEIGHT * agreement(margins, packed)
+        scores = scores + query.weight * agreement(margins, packed)
     distances = hamming(query.code[None], packed)[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
     return Ranked(candidates[order], scores[order], words[order], distances[order])

@@ -11,7 +11,8 @@ score(d) = BM25(q, d) / σ(q) + λ · Σ_i w_i b_i(d) / ‖w‖
   with its sign. w / ‖w‖ has length 1, so over codes with random bits the second part has spread 1.
 
 It is computed from the question and the candidate alone, so a document's score does not depend on which
-others are candidates. λ = 0.3 was chosen on four collections of judged questions (docs/retrieval.md).
+others are candidates. λ is the hasher's ``weight_beside_words``: 0.3 for codes that were trained, 0.15
+for those of linear methods, chosen on four collections of judged questions (docs/retrieval.md).
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ Floats = NDArray[np.float64]
 
 K1 = 1.5  # how soon a word that occurs again stops counting
 B = 0.75  # how much of a document's length is held against it
-CODES_WEIGHT = 0.3  # λ
 BESIDE_WEIGHT = 0.5  # of a word of the question that is the whole or a part of another
 
 

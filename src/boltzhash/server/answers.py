@@ -14,7 +14,7 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
-from boltzhash.search.relevance import CODES_WEIGHT, agreement
+from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
 from boltzhash.server.refusals import RefusedError
@@ -125,7 +125,8 @@ def hits_as_json(
 ) -> list[dict[str, Any]]:
     """With the words that were sought marked, and with the parts of their scores."""
     marks = sought or Sought(frozenset(), collection.words)
-    return [_hit_as_json(hit, marks, margins) for hit in hits]
+    weight = collection.hasher.weight_beside_words
+    return [_hit_as_json(hit, marks, _parts(hit, margins, weight)) for hit in hits]
 
 
 def _telling(collection: Collection, document: Document) -> Sought:
@@ -136,13 +137,13 @@ def _telling(collection: Collection, document: Document) -> Sought:
     return Sought(frozenset(collection.words.of(" ".join(telling))), collection.words)
 
 
-def _hit_as_json(hit: Hit, sought: Sought, margins: Floats | None) -> dict[str, Any]:
+def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> dict[str, Any]:
     assert hit.document is not None  # a collection has its documents
     title = title_of(hit.document)
     return {
         "id": hit.id,
         "score": _rounded(hit.score),
-        "parts": _parts(hit, margins),
+        "parts": parts,
         "words": _rounded(hit.words),
         "distance": hit.distance,
         "title": title,
@@ -152,14 +153,14 @@ def _hit_as_json(hit: Hit, sought: Sought, margins: Floats | None) -> dict[str, 
     }
 
 
-def _parts(hit: Hit, margins: Floats | None) -> dict[str, float] | None:
+def _parts(hit: Hit, margins: Floats | None, weight: float) -> dict[str, float] | None:
     """What words and code gave to the score; see :mod:`boltzhash.search.relevance`."""
     if hit.score is None:
         return None
     by_code = 0.0
     if margins is not None:
         code = np.frombuffer(hit.code, np.uint8)[None]
-        by_code = CODES_WEIGHT * float(agreement(margins, code)[0])
+        by_code = weight * float(agreement(margins, code)[0])
     by_words = round(hit.score - by_code, 4) or 0.0  # never a negative zero
     return {"words": by_words, "code": round(by_code, 4)}
 

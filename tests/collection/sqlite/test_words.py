@@ -14,7 +14,7 @@ from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import words as word_snapshot
 from boltzhash.collection.sqlite.word_files import LIST, WORDS_FOLDER
 from boltzhash.search.counted import DocumentCounter
-from boltzhash.search.relevance import BESIDE_WEIGHT, CODES_WEIGHT, agreement
+from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
 from boltzhash.text.words import Words
 
 VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
@@ -87,7 +87,7 @@ def test_both_is_the_documented_sum(collection: Collection, hasher: ITQ) -> None
     answer = collection.search("moon orbit bread", 120, by="both")
     by_words = {hit.id: hit.score for hit in collection.search("moon orbit bread", 120, by="words")}
     codes = np.array([np.frombuffer(hit.code, np.uint8) for hit in answer])
-    parts = CODES_WEIGHT * agreement(margins, codes)
+    parts = hasher.weight_beside_words * agreement(margins, codes)
     expected = [by_words.get(hit.id, 0.0) + part for hit, part in zip(answer, parts, strict=True)]
     assert [hit.score for hit in answer] == pytest.approx(expected)
     assert [hit.score for hit in answer] == sorted((hit.score for hit in answer), reverse=True)

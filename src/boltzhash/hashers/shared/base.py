@@ -82,6 +82,9 @@ class Hasher(Estimator):
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
     takes_features: ClassVar[bool] = False
+    weight_beside_words: ClassVar[float] = (
+        0.15  # of codes in the score of a search: docs/retrieval.md
+    )
 
     tfidf_: TfIdf | None
     feature_scaling_: FeatureScaling | None  # None when fitted without features

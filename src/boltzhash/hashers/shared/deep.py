@@ -96,6 +96,7 @@ class DeepHasher(TrainedHasher):
     """
 
     takes_features: ClassVar[bool] = True
+    weight_beside_words: ClassVar[float] = 0.3
 
     def __init__(
         self,
