@@ -344,4 +344,4 @@ def test_where_there_are_no_words_it_is_said_once(
     for chosen in (("--by", "codes"), ("--order", "confidence")):
         assert run("search", made.collection, "moon", *chosen).err == ""
     message = refused("search", made.collection, "moon", "--by", "both")
-    assert message.endswith("keeps no index of words: search it by codes")
+    assert message.endswith("keep the collection in a folder or in PostgreSQL")
