@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +57,7 @@ from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
-from boltzhash.text.words import Words
+from boltzhash.text.words import Words, words_of
 from boltzhash.threads import in_batches, in_threads
 
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
@@ -185,7 +184,7 @@ class Collection:
     @property
     def words(self) -> Words:
         """How texts are cut into the words that they are found by."""
-        return _words_of(self.hasher.language)
+        return words_of(self.hasher.language)
 
     # Writing
 
@@ -336,7 +335,7 @@ class Collection:
             if coded.text is None or request.by == "codes":
                 hits = self._nearest(standing, coded, request)
             else:
-                words = _words_of(hasher.language)
+                words = words_of(hasher.language)
                 wanted = check_wanted(coded.text, words.query(coded.text))
                 hits = self._store.ranked(
                     coded, wanted, words, request.k, request.conditions, by=request.by
@@ -370,7 +369,7 @@ class Collection:
             if request.by == "codes":
                 hits = self._nearest(standing, coded, request._replace(k=k + 1))
             else:
-                words = _words_of(hasher.language)
+                words = words_of(hasher.language)
                 wanted = words.like(document)
                 hits = self._store.ranked(
                     coded, wanted, words, k + 1, request.conditions, by=request.by
@@ -429,7 +428,7 @@ class Collection:
         def answer(standing: Standing) -> bool:
             hasher = self._hasher_of(standing)
             found = self._store.may_be_near(
-                coded_query(hasher, text), _words_of(hasher.language), min_similarity
+                coded_query(hasher, text), words_of(hasher.language), min_similarity
             )
             return any(is_near(document.text) for document in found)
 
@@ -732,12 +731,6 @@ class Collection:
         while not commit(partial(_write_if, model=coder.model, write=write, batch=batch)):
             self._store.read(self._hasher_of)
             coder, batch = self._code([coded.document for coded in batch])
-
-
-@functools.cache
-def _words_of(language: str | None) -> Words:
-    """One for all collections of a language: it remembers stems."""
-    return Words(language)
 
 
 def _pointed_out(answer: Answer) -> Answer:

@@ -32,6 +32,7 @@ an exact name gets it first, and its case decides between names that differ in n
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 import unicodedata
@@ -368,6 +369,12 @@ class Words:
             return word
         with self._one_at_a_time:
             return str(self._stemmer.stemWord(word)) or word
+
+
+@functools.cache
+def words_of(language: str | None) -> Words:
+    """One for all collections of a language: it remembers stems."""
+    return Words(language)
 
 
 def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:

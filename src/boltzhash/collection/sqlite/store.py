@@ -28,7 +28,7 @@ from boltzhash.collection.sqlite.reads import (
 )
 from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
 from boltzhash.collection.sqlite.snapshot import Snapshot
-from boltzhash.collection.sqlite.words import Added, WordsAheadError, WordSnapshot, words_of
+from boltzhash.collection.sqlite.words import Added, WordsAheadError, WordSnapshot
 from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.collection.store import (
     Counts,
@@ -51,7 +51,7 @@ from boltzhash.search.inverted import WordIndex
 from boltzhash.search.near_texts import places_that_may_be_near
 from boltzhash.search.ranking import Phrases, Ranked, rank
 from boltzhash.storage.folders import atomic_folder
-from boltzhash.text.words import WordQuery, Words
+from boltzhash.text.words import WordQuery, Words, words_of
 
 _COMPARED_AT_ONCE = 100
 

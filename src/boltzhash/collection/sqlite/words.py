@@ -10,7 +10,6 @@ the documents.
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +35,7 @@ from boltzhash.corpus import Document
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.segments import DamagedSegmentError, Segment, merged
-from boltzhash.text.words import Words
+from boltzhash.text.words import Words, words_of
 from boltzhash.threads import in_batches
 
 _MANY = 1024  # documents in memory before they go into a file
@@ -53,12 +52,6 @@ Added = Sequence[tuple[int, Document]]
 
 class WordsAheadError(Exception):
     """The files are of a later generation than the transaction: it has to be begun again."""
-
-
-@functools.cache
-def words_of(language: str | None) -> Words:
-    """One for all collections of a language: it remembers stems."""
-    return Words(language)
 
 
 @dataclass
