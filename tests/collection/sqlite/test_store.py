@@ -66,9 +66,10 @@ def answers(collection: Collection) -> list[Any]:
     return [
         list(collection),
         collection.search("moon orbit", 30).ids,
+        collection.search("moon orbit", 30, by="codes").ids,
         collection.search("moon orbit", 30, where={"parity": 1}).ids,
         collection.within("bread star", 20, where={"name": {">=": "n5"}}).ids,
-        collection.duplicates(2),
+        collection.duplicates(),
     ]
 
 
