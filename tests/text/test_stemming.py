@@ -99,6 +99,12 @@ def test_models_without_stems_keep_the_fingerprints_they_had() -> None:
     assert hasher.fingerprint() != before
 
 
+def test_a_language_whose_stop_words_are_not_known_has_stems() -> None:
+    tfidf = TfIdf(language="finnish", stem=True, max_df=1.0)
+    tfidf.fit_transform(["talossa", "talossani", "kirja"])
+    assert tfidf.words_ == ["kirja", "talossa"]
+
+
 def test_a_language_without_a_stemmer_is_refused() -> None:
     with pytest.raises(ValueError, match="language must be one that Snowball stems"):
         TfIdf(language="klingon", stop_words=[], stem=True).fit_transform(["a b", "b c"])

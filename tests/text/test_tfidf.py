@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash.text.stopwords import LANGUAGES, stop_words_of
+from boltzhash.text.stopwords import LISTS, stop_words_of
 from boltzhash.text.tfidf import TfIdf, unit_rows
 from boltzhash.text.tokens import tokenize
 
@@ -60,7 +60,7 @@ def test_stop_words_of_the_language_and_of_ones_own() -> None:
     assert "the" in own.words_  # a list of one's own replaces the language's
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", LISTS)
 def test_stop_word_lists_hold_tokens(language: str) -> None:
     words = stop_words_of(language)
     assert len(words) > 80

@@ -68,7 +68,7 @@ def _add_fit(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--language",
-        help=f"language whose function words to leave out: {', '.join(LANGUAGES)}, or none (english)",
+        help=f"of the texts: {', '.join(LANGUAGES)}, or none (english)",
     )
     parser.add_argument(
         "--stem",

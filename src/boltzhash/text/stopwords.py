@@ -6,9 +6,11 @@ which then cannot be searched for. ``max_df`` and the idf weight make up for wha
 
 from __future__ import annotations
 
+import Stemmer
+
 from boltzhash.text.tokens import tokenize
 
-_LISTS = {
+LISTS = {
     "dutch": """aan al alles als altijd ben bent bij daar dan dat de der deze die dit doch doen
         door dus een en er ge geen geweest haar had hadden hebben heb hebt heeft hem hen
         het hier hij hoe hun ik in is ja je jij jou jouw jullie kan kon kunnen maar me
@@ -92,21 +94,23 @@ _LISTS = {
         tú tus un una unas uno unos usted ustedes vosotros y ya yo""",
 }
 
-LANGUAGES = tuple(sorted(_LISTS))
+LANGUAGES = tuple(Stemmer.algorithms())  # those that Snowball stems; some have a list above
 
 
 def function_words(language: str) -> list[str]:
     """The function words of a language as they are written, single letters among them.
 
-    >>> "a" in function_words("english"), "à" in function_words("french")
-    (True, True)
+    A language whose function words are not known has none: those that occur in most documents are left
+    out anyway.
+
+    >>> "a" in function_words("english"), "à" in function_words("french"), function_words("finnish")
+    (True, True, [])
     """
-    if language not in _LISTS:
+    if language not in LANGUAGES:
         raise ValueError(
-            f"language must be one of {', '.join(LANGUAGES)}, or None (for any other: words "
-            f"that occur in most documents are left out anyway), got {language!r}"
+            f"language must be one of {', '.join(LANGUAGES)}, or None (for any other), got {language!r}"
         )
-    return _LISTS[language].split()
+    return LISTS.get(language, "").split()
 
 
 def stop_words_of(language: str) -> frozenset[str]:

@@ -35,7 +35,8 @@ class TfIdf:
     Parameters
     ----------
     language : str or None, default="english"
-        The language whose stop words are left out; None for none (``max_df`` then does that job).
+        The language whose stop words are left out, where they are known, and whose stems count; None for
+        none (``max_df`` then does the job of stop words).
     stem : bool, default=False
         Whether the spellings of a word ("sort", "sorts", "sorting") are one word, by the language's
         Snowball stemmer. A spelling that no document had is not known.

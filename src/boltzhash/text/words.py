@@ -44,7 +44,7 @@ import Stemmer
 
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
-from boltzhash.text.stopwords import LANGUAGES, function_words
+from boltzhash.text.stopwords import function_words
 from boltzhash.text.tokens import MARKS, UNSPACED, fold, tokenize
 
 TITLE_FIELDS = ("title", "name", "subject")
@@ -143,7 +143,7 @@ class Words:
                 )
             self._stemmer = Stemmer.Stemmer(self.language, 0)  # we remember what it said
         self._one_at_a_time = threading.Lock()  # a stemmer works in place
-        listed = function_words(self.language) if self.language in LANGUAGES else []
+        listed = function_words(self.language) if self.language != "none" else []
         self._stop_words = frozenset(fold(word) for word in listed)
         self._stop_stems = frozenset(self._stems(sorted(self._stop_words)))
         self._known: dict[str, _Cut] = {}
