@@ -43,7 +43,7 @@ def test_bm25_finds_stems_and_never_pads() -> None:
 def test_a_run_compares_every_way_with_bm25(
     collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieval, "CorrSH", lambda bits, random_state: LSH(bits))
+    monkeypatch.setattr(retrieval, "make", lambda run, device: LSH(run.bits))
     result = retrieval.measure(Run("retrieval", DEFAULT, collection, 64, 0))
     report = result["report"]
     assert result["run"] == "CorrSH-cran-64-0"
