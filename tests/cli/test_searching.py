@@ -345,3 +345,7 @@ def test_where_there_are_no_words_it_is_said_once(
         assert run("search", made.collection, "moon", *chosen).err == ""
     message = refused("search", made.collection, "moon", "--by", "both")
     assert message.endswith("keep the collection in a folder or in PostgreSQL")
+
+
+def test_an_empty_query_is_an_error_and_not_a_wait(made: Made) -> None:
+    assert refused("search", made.collection, "") == "the query is empty: give a text to search for"

@@ -115,7 +115,8 @@ def _named_collection(options: argparse.Namespace) -> str | None:
             raise ValueError(
                 f"--corpus is for a folder of codes: {options.model} has its own texts"
             )
-        options.queries = [*filter(None, [options.codes]), *options.queries]
+        first = [] if options.codes is None else [options.codes]
+        options.queries = [*first, *options.queries]
         return options.model if is_there else cached_collection(options.model, options)
     if options.codes is None or not is_collection(options.codes):
         return None
