@@ -227,7 +227,8 @@ class Collection:
 
         ``name``, ``done``, ``last_id``, and ``checksum``, that of the documents which are there.
         """
-        return self._read(lambda standing: standing.unfinished)
+        found = self._read(lambda standing: standing.unfinished)
+        return None if found is None else dict(found)  # an engine may keep its own
 
     def forget_unfinished(self) -> None:
         """Give up what :meth:`add_resumably` left unfinished; the documents that it added stay."""
