@@ -181,3 +181,10 @@ def test_the_repr_of_a_collection_says_what_it_holds(made: Made) -> None:
         answer = collection.search("moon", 3)
         assert repr(answer) == f"<Answer to 'moon' by both: 3 hits, first {answer.ids[0]!r}>"
     assert repr(collection) == f"<Collection {made.collection}, closed>"
+
+
+def test_metadata_that_no_record_has_is_pointed_out(made: Made, tmp_path: Path) -> None:
+    arguments = ("index", made.model, made.corpus, "-o", tmp_path / "new", "--metadata")
+    told = run(*arguments, "year,nope,neither").err
+    assert told == "boltzhash: --metadata: no record has a field 'nope', 'neither'\n"
+    assert run(*arguments[:3], "-o", tmp_path / "again", "--metadata", "year").err == ""

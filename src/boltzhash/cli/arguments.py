@@ -142,6 +142,22 @@ def read_documents(options: argparse.Namespace, on_bad: OnBad | None = None) -> 
     )
 
 
+def with_fields_told(
+    documents: Iterator[Document], options: argparse.Namespace
+) -> Iterator[Document]:
+    """The documents; at the end, names in ``--metadata`` that no record has are pointed out."""
+    wanted = [name for name in (options.metadata or "").split(",") if name]
+    unseen, seen = dict.fromkeys(wanted), False
+    for document in documents:
+        seen = True
+        for name in [name for name in unseen if name in (document.metadata or {})]:
+            del unseen[name]
+        yield document
+    if unseen and seen:
+        names = ", ".join(map(repr, unseen))
+        logging.getLogger("boltzhash").warning("--metadata: no record has a field %s", names)
+
+
 def _ignored(_: object) -> None:
     """A bad record where it has been told of before."""
 

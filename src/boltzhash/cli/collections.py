@@ -20,6 +20,7 @@ from boltzhash.cli.arguments import (
     count_documents,
     read_documents,
     read_queries,
+    with_fields_told,
     with_progress,
 )
 from boltzhash.cli.learning import add_learning, opened_or_learned, refuse_learning
@@ -161,7 +162,8 @@ def _index(options: argparse.Namespace) -> int:
     start = time.monotonic()
     name = f"index {corpus_name(options)}"
     skipped = skipped_records(options, options.output)
-    corpus = read_documents(options, skipped)  # before a folder is made: it may not be there
+    # Before a folder is made: it may not be there.
+    corpus = with_fields_told(read_documents(options, skipped), options)
     with (
         _opened_or_made(options) as collection,
         interruption_says(lambda: _what_is_kept(collection, learned=options.model is None)),
@@ -193,7 +195,7 @@ def add(options: argparse.Namespace) -> int:
     name = f"add {corpus_name(options)}"
     with opened(options.collection) as collection:
         skipped = skipped_records(options, options.collection)
-        corpus = read_documents(options, skipped)
+        corpus = with_fields_told(read_documents(options, skipped), options)
         total = count_documents(options)
         unfinished = collection.unfinished()
         goes_on = unfinished is not None and unfinished["name"] == name
