@@ -17,8 +17,8 @@ from boltzhash.search.exact import ExactIndex
 from boltzhash.search.hits import Answer, Hit, Hits, Rows
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.order import DEFAULT_ORDER, check_order, n_nearest, reordered
-from boltzhash.search.ranking import Mask, Phrases, rank
-from boltzhash.text.words import Words
+from boltzhash.search.ranking import Mask, having_phrases, rank
+from boltzhash.text.words import words_of
 
 
 class Finder:
@@ -101,17 +101,12 @@ class Finder:
         self, coded: Sequence[CodedQuery], documents: Sequence[Document], k: int, by: str
     ) -> Iterator[list[Hit]]:
         """By words, or by words and codes."""
-        words = Words(self._hasher.language)
+        words = words_of(self._hasher.language)
         segment = DocumentCounter(words).segment(range(len(documents)), documents)
         index = WordIndex([segment], np.arange(len(documents)))
         codes = _Codes(self._index, self._codes)
 
-        def with_phrases(rows: Rows, phrases: Phrases) -> Rows:
-            kept = [
-                all(words.has_phrase(documents[row], phrase) for phrase in phrases) for row in rows
-            ]
-            return np.asarray(rows[np.array(kept, dtype=np.bool_)])
-
+        with_phrases = having_phrases(words, lambda rows: [documents[row] for row in rows])
         for query in coded:
             wanted = words.query(query.text or "")
             best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, hamming
-from boltzhash.search.hits import Hits
+from boltzhash.corpus import Document
+from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import Places, WordIndex
 from boltzhash.search.order import CANDIDATES
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
-from boltzhash.text.words import WordQuery
+from boltzhash.text.words import WordQuery, Words
 
 if TYPE_CHECKING:
-    from boltzhash.encoding.coding import CodedQuery
+    from boltzhash.encoding.coding import Coded, CodedQuery
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -40,6 +41,37 @@ class Ranked(NamedTuple):
     scores: Floats
     words: Floats
     distances: NDArray[np.int32]
+
+    def hits(self, found: Iterable[Coded]) -> list[Hit]:
+        """With the documents at these places."""
+        told = zip(found, self.scores, self.words, self.distances, strict=True)
+        return [
+            Hit(
+                coded.document.id,
+                int(distance),
+                coded.document,
+                coded.known,
+                coded.code,
+                float(score),
+                float(part),
+            )
+            for coded, score, part, distance in told
+        ]
+
+
+def having_phrases(
+    words: Words, documents_at: Callable[[Places], Sequence[Document]]
+) -> Callable[[Places, Phrases], Places]:
+    """Says which of some places have all of some phrases in their documents."""
+
+    def with_phrases(places: Places, phrases: Phrases) -> Places:
+        kept = [
+            all(words.has_phrase(document, phrase) for phrase in phrases)
+            for document in documents_at(places)
+        ]
+        return np.asarray(places[np.array(kept, dtype=np.bool_)])
+
+    return with_phrases
 
 
 def rank(

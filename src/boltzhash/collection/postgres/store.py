@@ -61,7 +61,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
 from boltzhash.search.near_texts import looked_up_for, places_that_may_be_near
-from boltzhash.search.ranking import Phrases, asked_of, rank
+from boltzhash.search.ranking import asked_of, having_phrases, rank
 from boltzhash.text.words import WordQuery, Words
 
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
@@ -331,29 +331,10 @@ class PostgresStore:
         index = self._words.index(words, asked_of(wanted))
         codes = FilteredCodes(self._connection, conditions, index.size)
 
-        def with_phrases(places: Places, phrases: Phrases) -> Places:
-            kept = [
-                all(words.has_phrase(document, phrase) for phrase in phrases)
-                for document in self.documents_at(places)
-            ]
-            return np.asarray(places[np.array(kept, dtype=np.bool_)])
-
+        with_phrases = having_phrases(words, self.documents_at)
         best = rank(index, codes, query, wanted, codes.allowed, with_phrases, k, by=by)
         found = dict(self._at(best.places, CODED, coded_of, "documents JOIN codes USING (place)"))
-        return [
-            Hit(
-                coded.document.id,
-                int(distance),
-                coded.document,
-                coded.known,
-                coded.code,
-                float(score),
-                float(part),
-            )
-            for coded, score, part, distance in zip(
-                (found[place] for place in best.places.tolist()), *best[1:], strict=True
-            )
-        ]
+        return best.hits(found[place] for place in best.places.tolist())
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float

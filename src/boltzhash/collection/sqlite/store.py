@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
@@ -49,7 +48,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.near_texts import places_that_may_be_near
-from boltzhash.search.ranking import Phrases, Ranked, rank
+from boltzhash.search.ranking import Ranked, having_phrases, rank
 from boltzhash.storage.folders import atomic_folder
 from boltzhash.text.words import WordQuery, Words, words_of
 
@@ -166,12 +165,7 @@ class SqliteStore:
         *,
         by: str,
     ) -> list[Hit]:
-        def with_phrases(places: Places, phrases: Phrases) -> Places:
-            kept = [
-                all(words.has_phrase(document, phrase) for phrase in phrases)
-                for document in documents_at(self._database, places)
-            ]
-            return np.asarray(places[np.array(kept, dtype=np.bool_)])
+        with_phrases = having_phrases(words, partial(documents_at, self._database))
 
         def best_of(index: WordIndex) -> Ranked:
             allowed = self._allowed(conditions)
@@ -179,18 +173,7 @@ class SqliteStore:
 
         best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
         found = coded_at(self._database, self._state, best.places)
-        return [
-            Hit(
-                coded.document.id,
-                int(distance),
-                coded.document,
-                coded.known,
-                coded.code,
-                float(score),
-                float(part),
-            )
-            for coded, score, part, distance in zip(found, *best[1:], strict=True)
-        ]
+        return best.hits(found)
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float
