@@ -20,6 +20,7 @@ from boltzhash.hashers.shared.lsa import sketched_directions
 from boltzhash.text.tfidf import unit_rows
 
 SCALES = (8, 16, 32, 64, 128, 256)
+SHORTEST = 1e-6  # below it a document is taken to have no part in some directions
 CELLS = 4_000_000  # cosines held at a time
 EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
 PROBES = 32  # cells of the approximate index that are looked into
@@ -72,7 +73,7 @@ def at_several_scales(vectors: NDArray[np.floating], scales: Sequence[int]) -> V
     weights = np.zeros_like(vectors)
     for k in scales:
         squares = np.square(vectors[:, :k]).sum(axis=1, keepdims=True)
-        weights[:, :k] += 1 / np.maximum(squares, np.finfo(np.float32).tiny)
+        weights[:, :k] += 1 / np.maximum(squares, SHORTEST**2)
     return np.asarray(vectors * np.sqrt(weights))
 
 
