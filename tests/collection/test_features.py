@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash import NASH, Hasher
+from boltzhash import NASH, CorrSH, Hasher
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.errors import ChangedDocumentsError
 from boltzhash.search.relevance import agreement
+from boltzhash.server.bits import couplings
+from boltzhash.server.settings import Settings
 from boltzhash.storage.codes import read_codes
+from services import KEY, serving_in_a_thread
 
 from .conftest import WORDS
 
@@ -235,8 +239,9 @@ def test_an_interrupted_add_resumes_with_the_same_features(
 
 def test_queries_that_do_not_fit_are_named(collection: Any, of_features: Hasher) -> None:
     code = of_features.encode(features=QUERY[None])[0]
+    hint = "pass features= .*; a text alone is searched for by='words'"
     for arguments, message in [
-        ({"query": "star", "by": "codes"}, "pass features= .* a text alone is searched for by="),
+        ({"query": "star", "by": "codes"}, hint if collection.keeps_words else "6 columns$"),
         ({"query": "star", "by": "both"}, "pass features="),
         ({"query": "star", "order": "confidence"}, "pass features="),
         ({"features": QUERY, "by": "words"}, "compares words: search for a text, not for features"),
@@ -335,3 +340,99 @@ def test_an_approximate_index_is_measured_with_features(collection: Any) -> None
     assert (about["queries"], about["k"]) == (5, 3)
     assert 0 < about["recall"] <= 1
     assert len(collection.search(features=QUERY, k=3, approximate=True)) == 3
+
+
+# The service
+
+
+@pytest.fixture
+def client(engine: Any, collection: Any) -> Iterator[httpx.Client]:
+    settings = Settings(engine.location(collection), check_host=False, api_key=KEY)
+    with (
+        serving_in_a_thread(settings) as served,
+        httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as made,
+    ):
+        yield made
+
+
+def test_the_service_searches_for_vectors(client: httpx.Client, collection: Any) -> None:
+    vector = QUERY.tolist()
+    asked: list[dict[str, Any]] = [{"features": vector}, {"text": "star", "features": vector}]
+    if collection.keeps_words:
+        asked += [{"text": "star"}]
+    for query in asked:
+        answer = client.post("/v1/search", json={**query, "k": N}).json()
+        expected = collection.search(query.get("text"), N, features=query.get("features"))
+        assert answer["query"]["by"] == expected.by
+        assert answer["query"]["code"] == (
+            None if expected.code is None else expected.code.tobytes().hex()
+        )
+        assert [(hit["id"], hit["distance"]) for hit in answer["hits"]] == found(expected)
+        for hit, one in zip(answer["hits"], expected, strict=True):
+            assert hit["score"] == (None if one.score is None else round(one.score, 4))
+            if expected.by != "codes":
+                assert sum(hit["parts"].values()) == pytest.approx(one.score, abs=2e-4)
+                assert (hit["parts"]["code"] == 0) == (expected.by == "words")
+    similar = client.post("/v1/similar", json={"id": 0, "k": 5}).json()["hits"]
+    assert [(hit["id"], hit["distance"]) for hit in similar] == found(collection.more_like(0, 5))
+    if collection.keeps_words:
+        for hit in similar:  # the code takes part in the score, also where nothing says how surely
+            assert hit["parts"]["code"] != 0
+            assert sum(hit["parts"].values()) == pytest.approx(hit["score"], abs=2e-4)
+    told = client.get("/v1/stats").json()
+    assert (told["features"], told["no_known_word"]) == (6, 0)
+    assert client.get("/v1/bits").json()["couplings"] is None
+    assert len(client.get("/v1/bits/0").json()["documents"]) > 0
+
+
+def test_the_service_adds_and_explains_with_vectors(
+    client: httpx.Client, of_features: Hasher
+) -> None:
+    writer = {"authorization": f"Bearer {KEY}"}
+    vector = embedded(["ship sail"])[0].tolist()
+    code = of_features.encode(features=[vector])[0].tobytes().hex()
+
+    def add(*documents: dict[str, Any], **rest: Any) -> httpx.Response:
+        return client.post(
+            "/v1/documents", json={"documents": list(documents), **rest}, headers=writer
+        )
+
+    given = {"id": "new", "text": "ship sail", "features": vector}
+    assert add(given).json()["written"] == 1
+    assert (
+        add({**given, "text": "", "features": [*vector[:5], 1]}, overwrite=True).status_code == 200
+    )
+    assert add(given, overwrite=True).json()["written"] == 1
+    (stored,) = client.post("/v1/documents/get", json={"ids": ["new"]}).json()["documents"]
+    assert (stored["code"], stored["text"]) == (code, "ship sail")
+    for query in ({"text": "sail", "features": vector}, {"id": "new"}, {"code": code}):
+        told = client.post("/v1/explain", json={"query": query, "id": "new"}).json()
+        assert told["distance"] == 0
+    for refused, message in [
+        (add({"id": 99, "text": "star"}), "pass features="),
+        (add({"id": 99, "text": "", "features": vector[:5]}), "features must have 6 columns"),
+        (
+            add(given, {"id": 99, "text": "star"}),
+            "features of one length: 'new' has 6 numbers, 99 has 0",
+        ),
+        (add({"id": 99, "text": "", "features": ["1"]}), "should be a valid number"),
+        (
+            client.post("/v1/search", json={"k": 3}),
+            "nothing to search for: send a text, or features",
+        ),
+        (client.post("/v1/search", json={"text": "star", "by": "codes"}), "pass features="),
+        (client.post("/v1/search", json={"features": []}), "at least 1 item"),
+        (
+            client.post("/v1/explain", json={"query": {"text": "star"}, "id": "new"}),
+            "pass features=",
+        ),
+    ]:
+        assert refused.status_code == 422
+        assert message in refused.json()["error"]["message"]
+
+
+def test_couplings_come_from_texts_alone() -> None:
+    hasher = CorrSH(8, epochs=1, hidden_units=4, neighbours=0, device="cpu")
+    texts = [text for text in TEXTS if text]
+    assert couplings(hasher.fit(texts), texts) is not None
+    assert couplings(hasher.fit(texts, features=VECTORS), texts) is None

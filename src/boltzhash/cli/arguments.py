@@ -221,7 +221,7 @@ def read_vectors(options: argparse.Namespace) -> Any:
     return None if options.features is None else read_features(options.features)
 
 
-def read_questions(options: argparse.Namespace) -> tuple[list[str] | list[None], Any]:
+def read_vector_queries(options: argparse.Namespace) -> tuple[list[str] | list[None], Any]:
     """The queries, and their vectors if the options name some; vectors may come without a text.
 
     Standard input is not waited for if it is a terminal and there are vectors to search for.

@@ -14,7 +14,7 @@ from boltzhash.cli.arguments import (
     add_json,
     add_where,
     read_documents,
-    read_questions,
+    read_vector_queries,
     with_progress,
     without_filter_warnings,
 )
@@ -104,7 +104,8 @@ def search(options: argparse.Namespace) -> int:
         if options.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
         else:
-            print(("\n" if number else "") + str(answer))
+            vector = f"row {number} of {options.features}" if answer.query is None else ""
+            print(("\n" if number else "") + vector + str(answer))
     return OK
 
 
@@ -226,7 +227,7 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
 
 
 def _questions(options: argparse.Namespace) -> tuple[list[str] | list[None], Any]:
-    queries, vectors = read_questions(options)
+    queries, vectors = read_vector_queries(options)
     if not queries:
         say("no query came on standard input")
     return queries, vectors

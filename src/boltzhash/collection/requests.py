@@ -40,8 +40,9 @@ def checked_search(
     if order is not None:
         check_order(order)
     of_codes = order is not None or approximate
-    by = by or natural_way(query, has_words=store.keeps_words, of_codes=of_codes)
-    check_way(by, query, hasher)
+    if by is None:
+        by = natural_way(query, has_words=store.keeps_words, of_codes=of_codes)
+    check_way(by, query, hasher, has_words=store.keeps_words)
     if by != "codes" and of_codes:
         raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
     if by != "codes" and not store.keeps_words:

@@ -70,9 +70,9 @@ class Finder:
         coded = self._coded(queries, features)
         has_words, of_codes = corpus is not None, order is not None
         ways = {natural_way(one, has_words=has_words, of_codes=of_codes) for one in coded}
-        by = by or ("codes" if "codes" in ways else min(ways, default="both"))
+        by = by or ("codes" if "codes" in ways else min(ways, default="codes"))
         for one in coded:
-            check_way(by, one, self._hasher)
+            check_way(by, one, self._hasher, has_words=has_words)
         if by != "codes" and of_codes:
             raise ValueError(f"order is for by='codes', got by={by!r}")
         if corpus is None and (by != "codes" or order == "words"):

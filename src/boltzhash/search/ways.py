@@ -24,11 +24,12 @@ def natural_way(query: CodedQuery, *, has_words: bool, of_codes: bool) -> str:
     return "words" if query.code is None else "both"
 
 
-def check_way(by: str, query: CodedQuery, hasher: Hasher) -> None:
+def check_way(by: str, query: CodedQuery, hasher: Hasher, *, has_words: bool) -> None:
     """Refuse a way that needs words, or a code, which the query does not have."""
     check_choice("by", by, WAYS)
     if by != "codes" and query.text is None:
         what = "a code" if query.margins is None else "features alone"
         raise ValueError(f"by={by!r} compares words: search for a text, not for {what}")
     if by != "words" and query.code is None:
-        raise ValueError(f"{hasher.needs_features()}; a text alone is searched for by='words'")
+        instead = "; a text alone is searched for by='words'" if has_words else ""
+        raise ValueError(f"{hasher.needs_features()}{instead}")
