@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from boltzhash import CorrSH
 from boltzhash.collection import Collection
+from boltzhash.hashers.shared import deep
 from command_line import FIT, Fitted, names, refused, run, succeed
 from small_corpus import DOCUMENTS, TOPICS, as_jsonl, make_records, write_jsonl
 
@@ -282,7 +283,11 @@ def test_a_stream_is_compared_with_its_vectors_as_it_is_read(files: Files, tmp_p
     assert "60 documents written, 60 in total" in succeed("index", *given, stdin=lines)
 
 
-def test_without_a_model_one_is_learned_from_the_vectors(files: Files, tmp_path: Path) -> None:
+def test_without_a_model_one_is_learned_from_the_vectors(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 4)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 4)
     given = (files.corpus, "--features", files.vectors, "--bits", 16, "-o", tmp_path / "library")
     result = run("index", *given)
     assert result.code == 0

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash.cli.parser import main
+from boltzhash.hashers.shared import deep
+from command_line import run
 from small_corpus import make_documents, write_jsonl
 
 PAGE = Path(__file__).parents[2] / "docs" / "embeddings.md"
@@ -30,6 +31,8 @@ def test_the_python_example_prints_what_the_page_says(tmp_path: Path) -> None:
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = next(text for _, text in BLOCKS if text.startswith("boltzhash fit")).splitlines()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
     rng = np.random.default_rng(0)
     for name, n in {"corpus": 240, "more": 10}.items():
         records = [
@@ -44,4 +47,4 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for line in commands:
         program, *arguments = shlex.split(line, comments=True)
         assert program == "boltzhash"
-        assert main(arguments) == 0, line
+        assert run(*arguments).code == 0, line
