@@ -87,10 +87,7 @@ def as_json(answer: dict[str, Any]) -> Response:
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
-    return await _read(
-        service,
-        lambda r: search_text(r, asked.text, asked.k, asked.by, asked.where, asked.order),
-    )
+    return await _read(service, lambda r: search_text(r, asked))
 
 
 @api.post("/similar", response_model=messages.Hits, tags=["search"], responses=_errors(_NOT_THERE))
@@ -145,11 +142,12 @@ async def get_documents(asked: messages.GetRequest, service: Served) -> Response
 )
 async def add_documents(asked: messages.AddRequest, service: Served) -> Response:
     """Add documents, or replace them: all or none. They are on disk when this answers."""
-    documents = [document.model_dump() for document in asked.documents]
+    documents = [document.model_dump(exclude={"features"}) for document in asked.documents]
+    features = _features_of(asked.documents)
 
     def work(collection: Collection) -> dict[str, Any]:
         write = collection.upsert if asked.overwrite else collection.add
-        written = write(documents)
+        written = write(documents, features=features)
         return {"generation": collection.written_generation, "written": written}
 
     return as_json(await service.writes.run(work))
@@ -298,6 +296,21 @@ async def metrics(service: Served) -> Response:
     with suppress(NoCollectionError):
         documents, generation = await service.reads.run(work)
     return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)
+
+
+def _features_of(documents: list[messages.NewDocument]) -> list[list[float]] | None:
+    """The vectors of documents as rows of one length, None if none has one."""
+    vectors = [document.features or [] for document in documents]
+    if not any(vectors):
+        return None
+    for document, vector in zip(documents, vectors, strict=True):
+        if len(vector) != len(vectors[0]):
+            raise RefusedError(
+                422,
+                f"the documents of a request must have features of one length: {documents[0].id!r} has "
+                f"{len(vectors[0])} numbers, {document.id!r} has {len(vector)}",
+            )
+    return vectors
 
 
 async def _read(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:
