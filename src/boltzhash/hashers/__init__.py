@@ -35,7 +35,7 @@ _KINDS: list[type[Hasher]] = [
 HASHERS = {kind.__name__: kind for kind in _KINDS}
 # Arguments that models saved before do not have, with what these did.
 ADDED_LATER = {"stem": False, "output": "codes"}
-ADDED_TO = {"CorrSH": {"latent_dimensions": (64,), "neighbour_rounds": 0}}
+ADDED_TO = {"CorrSH": {"latent_dimensions": (64,), "second_training": False}}
 
 
 def load(folder: str | Path) -> Hasher:
