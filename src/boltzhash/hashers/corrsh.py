@@ -15,13 +15,14 @@ from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
+from boltzhash.hashers.shared.labels import with_same_label
 from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
@@ -122,6 +123,7 @@ class CorrSH(DeepHasher):
         neighbour_share: float = 0.2,
         contrast: float = 1.0,
         networks: int | None = None,
+        label_neighbours: float = 0.5,
         target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
@@ -146,6 +148,7 @@ class CorrSH(DeepHasher):
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.networks = networks
+        self.label_neighbours = label_neighbours
 
     @classmethod
     def as_published(
@@ -241,7 +244,8 @@ class CorrSH(DeepHasher):
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
             loss = loss + self._contrast(posterior.location, beside, batch.share)
-        reconstruction, kl = -first.detach().mean(), second.detach().mean()
+        reconstruction = self._of_words(model, -first, s + noise, batch)
+        kl = second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
@@ -266,16 +270,18 @@ class CorrSH(DeepHasher):
                 near = nearest_vectors(documents.inputs, self.neighbours)
             else:
                 near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
+            if documents.labels is not None:
+                random = np.random.default_rng(seed)
+                near = with_same_label(near, documents.labels, self.label_neighbours, random)
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
 
-    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
+    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+        """The mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
-        decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_networks()
+            noisy_code, decoder.weight, decoder.bias, target, self._n_networks()
         )
 
     def _n_networks(self) -> int:
@@ -364,6 +370,7 @@ class CorrSH(DeepHasher):
         check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
+        check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
             if self.networks > 1 and self.rank == "full":
