@@ -1,17 +1,18 @@
 """Codes that were taught labels: all of them, a tenth, none, or labels that mean nothing.
 
-    BOLTZHASH_DATA=... python -m experiments.runs.labels CorrSH VDSH-S --workers 8
+    BOLTZHASH_DATA=... python -m experiments.runs.labels CorrSH rivals --workers 8
 
 A run is a method, a corpus, a length, a seed and a teaching: "none", the share of the training documents
 whose labels are given ("0.1", "1"), or "random", where all are given and each document has those of
 another. Queries, database and precision are those of every experiment; models are measured at the last
-epoch. Beside ours stand VDSH-S and NASH-S, as published and with our recipe, and the class
-probabilities of a logistic regression as codes.
+epoch. Beside ours stand VDSH-S and NASH-S, as published, and the class probabilities of a logistic
+regression as codes; "weights" are other weights of labels in CorrSH.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -33,33 +34,34 @@ LOGISTIC = "logistic-regression"
 TOP = 100
 
 
-def taught(name: str, method: str, **arguments: Any) -> Settings:
-    return Settings(name, method, arguments)
-
-
-METHODS = {
-    settings.name: settings
-    for settings in (
-        taught("CorrSH", "CorrSH"),
-        taught("NASH", "NASH"),
-        taught("VDSH", "VDSH"),
-        *(
-            taught(
-                f"weight-{w:g}-neighbours-{n:g}-guesses-{g:g}",
-                "CorrSH",
-                label_weight=w,
-                label_neighbours=n,
-                label_guesses=g,
-            )
-            for w in (3.0, 10.0, 30.0)
-            for n in (0.0, 0.5, 1.0)
-            for g in (0.0, 0.3, 1.0)
-        ),
-        Settings("VDSH-S-published", "VDSH", as_published=True),
-        Settings("NASH-S-published", "NASH", as_published=True),
-        taught(LOGISTIC, "LogisticRegression"),
+def taught(weight: float, neighbours: float, guesses: float) -> Settings:
+    """CorrSH with other weights of labels, of neighbours with the same label, and of guessed labels."""
+    arguments = {
+        "label_weight": weight,
+        "label_neighbours": neighbours,
+        "label_guesses": guesses,
+    }
+    return Settings(
+        f"weight-{weight:g}-neighbours-{neighbours:g}-guesses-{guesses:g}", "CorrSH", arguments
     )
-}
+
+
+WEIGHTS = [
+    *(taught(*each) for each in itertools.product((3.0, 10.0, 30.0), (0.5, 1.0), (0.3, 1.0))),
+    taught(10.0, 0.0, 0.0),
+    taught(10.0, 0.0, 1.0),
+    taught(10.0, 0.5, 0.0),
+]
+RIVALS = [
+    Settings("VDSH-S", "VDSH", as_published=True),
+    Settings("NASH-S", "NASH", as_published=True),
+    Settings(LOGISTIC, "LogisticRegression"),
+]
+OURS = [
+    Settings(name, name) for name in ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
+]
+METHODS = {settings.name: [settings] for settings in (*OURS, *RIVALS, *WEIGHTS)}
+METHODS |= {"weights": WEIGHTS, "rivals": RIVALS}
 
 
 @dataclass(frozen=True)
@@ -173,13 +175,14 @@ def fitted_classifier(rows: Any, truth: NDArray[np.bool_], seed: int) -> Any:
 def runs_of(options: argparse.Namespace) -> list[Run]:
     """Seeds go slowest, so that an interrupted sweep has whole tables first."""
     return [
-        TaughtRun("labels", METHODS[name], corpus, bits, seed, teaching)
+        TaughtRun("labels", settings, corpus, bits, seed, teaching)
         for seed in options.seeds
         for name in options.methods
+        for settings in METHODS[name]
         for corpus in options.corpora
         for bits in options.bits
         for teaching in options.teachings
-        if not (name == LOGISTIC and teaching == "none")
+        if not (settings.name == LOGISTIC and teaching == "none")
     ]
 
 

@@ -19,7 +19,10 @@ from boltzhash.text.tfidf import unit_rows
 HELD_OUT_AT_MOST = 20_000  # labelled documents that are asked: more would not change the answer
 BEYOND_CHANCE = 3.0  # standard errors
 BLOCK = 1024
-SHARPNESS = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)
+SHARPNESS = (1.0, 2.5, 5.0, 10.0, 20.0, 40.0)  # of guesses
+FREQUENT = 1000  # labels that are looked for
+STEPS = 20
+TINY = np.finfo(np.float64).tiny
 LIKELY = 0.05  # less is not kept
 
 
@@ -135,8 +138,8 @@ def held_out_agreement(
 ) -> float:
     """How well words tell labels that were held out: Cohen's κ, or 0 if chance may explain it.
 
-    The labelled documents are cut into two halves. Each half is asked which label of the other has the
-    nearest mean (Rocchio, 1971), by cosine. With a the share of answers that are among the document's
+    The labelled documents are cut into two halves, and each is asked for its labels by a linear
+    classifier that has learned from the other. With a the share of answers that are among the document's
     labels and e that share if answers and labels were independent, κ = (a − e) / (1 − e).
 
     Parameters
@@ -146,15 +149,16 @@ def held_out_agreement(
     shares : matrix of shape (n, n_labels)
         Of :class:`Labels`.
     """
-    labelled = random.permutation(np.flatnonzero(np.diff(shares.indptr)))[:HELD_OUT_AT_MOST]
-    halves = np.array_split(labelled, 2)
-    if min(map(len, halves)) == 0:
+    shares = shares[:, _frequent(shares)]
+    halves = _halves(shares, random)
+    if shares.shape[1] < 2 or min(map(len, halves)) == 0:
         return 0.0
     asked = np.concatenate(halves)
     answers = np.concatenate(
         [
-            _nearest_mean(rows[one], rows[other], shares[other])
+            scores.argmax(axis=1)
             for one, other in (halves, halves[::-1])
+            for scores in _scores(rows[one], learned_scores(rows[other], shares[other]))
         ]
     )
     truth = shares[asked] > 0
@@ -170,10 +174,10 @@ def held_out_agreement(
 def guessed_shares(
     rows: DocumentRows, shares: sparse.csr_matrix, random: np.random.RandomState
 ) -> sparse.csr_matrix:
-    """What labelled documents say about the labels of the others: shares as :class:`Labels` has them.
+    """What labelled documents say about the labels of the others: their rows, of :class:`Labels`.
 
-    P(label) ∝ exp(λ cos(row, mean of the label)), with the λ under which labels that were held out are
-    likeliest. Labelled documents keep what they have.
+    P(label) ∝ exp(λ score), with the scores of a linear classifier and the λ under which labels that
+    were held out are likeliest. The rows of labelled documents are empty.
 
     Parameters
     ----------
@@ -182,27 +186,51 @@ def guessed_shares(
     shares : matrix of shape (n, n_labels)
         Of :class:`Labels`.
     """
-    labelled = np.flatnonzero(np.diff(shares.indptr))
-    one, other = np.array_split(random.permutation(labelled)[:HELD_OUT_AT_MOST], 2)
-    held_out = np.concatenate(list(_cosines(rows[one], _label_means(rows[other], shares[other]))))
+    frequent = _frequent(shares)
+    some = shares[:, frequent]
+    known = np.diff(shares.indptr) > 0
+    if len(frequent) < 2 or known.all():
+        return sparse.csr_matrix(shares.shape, dtype=np.float32)
+    sharpness = _sharpness(rows, some, random)
+    unknown = np.flatnonzero(~known)
+    learned = learned_scores(rows[known], some[known])
+    guesses = [sparse.csr_matrix((0, len(frequent)), dtype=np.float32)]
+    for scores in _scores(rows[unknown], learned):
+        likely = softmax(sharpness * scores, axis=1).astype(np.float32)
+        likely[likely < np.minimum(LIKELY, likely.max(axis=1, keepdims=True))] = 0
+        guesses.append(sparse.csr_matrix(likely / likely.sum(axis=1, keepdims=True)))
+    found = sparse.vstack(guesses, format="coo")
+    places = (unknown[found.row], frequent[found.col])
+    return sparse.csr_matrix((found.data, places), shape=shares.shape)
+
+
+def _sharpness(
+    rows: DocumentRows, shares: sparse.csr_matrix, random: np.random.RandomState
+) -> float:
+    one, other = _halves(shares, random)
+    held_out = np.concatenate(list(_scores(rows[one], learned_scores(rows[other], shares[other]))))
     truth = shares[one].toarray()
 
     def likelihood(sharpness: float) -> float:
         return float((truth * log_softmax(sharpness * held_out, axis=1)).sum())
 
-    sharpness = max(SHARPNESS, key=likelihood)
-    unknown = np.flatnonzero(np.diff(shares.indptr) == 0)
-    means = _label_means(rows[labelled], shares[labelled])
-    guesses = [sparse.csr_matrix((0, shares.shape[1]), dtype=np.float32)]
-    for block in _cosines(rows[unknown], means):
-        likely = softmax(sharpness * block, axis=1).astype(np.float32)
-        likely[likely < LIKELY] = 0
-        guesses.append(sparse.csr_matrix(likely / likely.sum(axis=1, keepdims=True)))
-    there = sparse.csr_matrix(
-        (np.ones(len(unknown), np.float32), (unknown, np.arange(len(unknown)))),
-        shape=(shares.shape[0], len(unknown)),
-    )
-    return sparse.csr_matrix(there @ sparse.vstack(guesses, format="csr"))
+    return max(SHARPNESS, key=likelihood)
+
+
+def _frequent(shares: sparse.csr_matrix) -> NDArray[np.int64]:
+    """Labels that can be held out and found again: the most frequent that two documents have."""
+    counts = shares.getnnz(axis=0)
+    by_count = np.argsort(-counts, kind="stable")[:FREQUENT]
+    return np.sort(by_count[counts[by_count] > 1])
+
+
+def _halves(
+    shares: sparse.csr_matrix, random: np.random.RandomState
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two halves of the labelled documents, or of so many of them that more would change nothing."""
+    labelled = random.permutation(np.flatnonzero(np.diff(shares.indptr)))[:HELD_OUT_AT_MOST]
+    one, other = np.array_split(labelled, 2)
+    return one, other
 
 
 def with_same_label(
@@ -243,24 +271,34 @@ def _draw(
     return np.asarray(matrix.indices[places], dtype=np.int64)
 
 
-def _nearest_mean(
-    rows: DocumentRows, examples: DocumentRows, shares: sparse.csr_matrix
-) -> NDArray[np.int64]:
-    """The label (by number) whose examples have the mean that is nearest to each row by cosine."""
-    means = _label_means(examples, shares)
-    return np.concatenate([block.argmax(axis=1) for block in _cosines(rows, means)])
+def learned_scores(rows: DocumentRows, shares: sparse.csr_matrix) -> Floats:
+    """The weights W (n_columns, n_labels) of a ridge regression from documents to labels.
+
+    W minimises ‖XW − (Y − ȳ)‖² + ‖W‖², X the rows scaled to length 1 and Y the shares. All labels are
+    solved for at once, by conjugate gradients (Hestenes and Stiefel, 1952); a few steps are enough to
+    tell labels apart.
+    """
+    X = _unit(rows)
+    Y = shares.toarray().astype(np.float64)
+    weights = np.zeros((X.shape[1], Y.shape[1]))
+    residual = np.asarray(X.T @ (Y - Y.mean(axis=0)))
+    direction = residual.copy()
+    squares = np.square(residual).sum(axis=0)
+    for _ in range(STEPS):
+        image = np.asarray(X.T @ (X @ direction)) + direction
+        # Where nothing is left to do, nothing is done: 0 / tiny.
+        pace = squares / np.maximum((direction * image).sum(axis=0), TINY)
+        weights += pace * direction
+        residual -= pace * image
+        before, squares = squares, np.square(residual).sum(axis=0)
+        direction = residual + squares / np.maximum(before, TINY) * direction
+    return weights
 
 
-def _label_means(examples: DocumentRows, shares: sparse.csr_matrix) -> DocumentRows:
-    """The direction (n_labels, n_columns) of the mean of each label's examples."""
-    return _unit(shares.T @ _unit(examples))
-
-
-def _cosines(rows: DocumentRows, means: DocumentRows) -> Iterator[Floats]:
-    """Of rows with means of labels, a block of rows at a time."""
+def _scores(rows: DocumentRows, weights: Floats) -> Iterator[Floats]:
+    """What the regression says about rows, a block of them at a time."""
     for start in range(0, rows.shape[0], BLOCK):
-        cosines: Any = _unit(rows[start : start + BLOCK]) @ means.T
-        yield cosines.toarray() if sparse.issparse(cosines) else np.asarray(cosines)
+        yield np.asarray(_unit(rows[start : start + BLOCK]) @ weights)
 
 
 def _unit(rows: DocumentRows) -> DocumentRows:
