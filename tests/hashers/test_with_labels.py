@@ -101,20 +101,20 @@ USELESS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("y", USELESS.values(), ids=USELESS.keys())
-@pytest.mark.parametrize("trust", [None, 1.0])
+@pytest.mark.parametrize("weight", [None, 1.0])
 def test_labels_that_tell_nothing_apart(
-    y: list[Any], trust: float | None, texts: list[str], plain: Callable[[str], Any]
+    y: list[Any], weight: float | None, texts: list[str], plain: Callable[[str], Any]
 ) -> None:
-    hasher = quick(label_trust=trust).fit(texts, y)
+    hasher = quick(label_weight=weight).fit(texts, y)
     assert hasher.labelling_.agreement == 0
-    if trust is None:
+    if weight is None:
         assert hasher.encode(texts).tobytes() == plain("CorrSH").encode(texts).tobytes()
 
 
-def test_trusted_labels_are_taught_whatever_words_say(
+def test_labels_with_a_weight_are_taught_whatever_words_say(
     texts: list[str], topics: list[str], plain: Callable[[str], Any]
 ) -> None:
-    trusted = quick(label_trust=1.0).fit(texts, np.random.default_rng(3).permutation(topics))
+    trusted = quick(label_weight=1.0).fit(texts, np.random.default_rng(3).permutation(topics))
     assert trusted.labelling_.agreement == 0
     assert (trusted.encode(texts) != plain("CorrSH").encode(texts)).any()
 

@@ -37,9 +37,8 @@ HASHERS = {kind.__name__: kind for kind in _KINDS}
 ADDED_LATER = {
     "stem": False,
     "output": "codes",
-    "label_weight": 10.0,
+    "label_weight": None,
     "label_likelihood": "softmax",
-    "label_trust": None,
     "label_guesses": 1.0,
     "label_neighbours": 0.5,
 }

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
+LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
 # What the published codes of variational hashers have in common: CorrSH.as_published, where it is not
-# particular to CorrSH. Labels are taken as they are.
+# particular to CorrSH.
 PUBLISHED_RECIPE: dict[str, Any] = {
     "target": "words",
     "input_length": None,
@@ -46,13 +47,12 @@ PUBLISHED_RECIPE: dict[str, Any] = {
     "dropout": 0.2,
     "kl_ramp": 1.0,
     "label_weight": 1.0,
-    "label_trust": 1.0,
     "label_guesses": 0.0,
 }
 
 NOT_TOLD_BY_WORDS = (
     "labels are not used: words do not tell those that were held out better than chance would; "
-    "label_trust=1 teaches them all the same"
+    "label_weight=… teaches them all the same"
 )
 
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
@@ -143,9 +143,8 @@ class DeepHasher(TrainedHasher):
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
-        label_weight: float = 10.0,
+        label_weight: float | None = None,
         label_likelihood: str = "softmax",
-        label_trust: float | None = None,
         label_guesses: float = 1.0,
         **shared: Any,
     ) -> None:
@@ -161,7 +160,6 @@ class DeepHasher(TrainedHasher):
         self.unigram_start = unigram_start
         self.label_weight = label_weight
         self.label_likelihood = label_likelihood
-        self.label_trust = label_trust
         self.label_guesses = label_guesses
 
     @abstractmethod
@@ -329,18 +327,18 @@ class DeepHasher(TrainedHasher):
     def _usable(
         self, labels: Labels | None, rows: DocumentRows, seed: int
     ) -> sparse.csr_matrix | None:
-        """What of the labels is taught; None if words do not tell them beyond chance."""
+        """What is taught of labels; None if nothing is."""
         self.labelling_, self._alpha = None, 0.0
         if labels is None:
             return None
         random = np.random.RandomState(seed)
         agreement = held_out_agreement(rows, labels.shares, random)
         self.labelling_ = Labelling(int(labels.known.sum()), len(labels.names), agreement)
-        self._alpha = self.label_weight * (
-            agreement if self.label_trust is None else self.label_trust
-        )
-        if self._alpha == 0:
+        if self.label_weight is None and agreement == 0:
             logger.warning(NOT_TOLD_BY_WORDS)
+        chosen = LABEL_WEIGHT * agreement
+        self._alpha = chosen if self.label_weight is None else self.label_weight
+        if self._alpha == 0:
             return None
         if self.label_guesses:
             guesses = guessed_shares(rows, labels.shares, random)
@@ -433,10 +431,9 @@ class DeepHasher(TrainedHasher):
             check_number("input_length", self.input_length, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
         check_number("kl_ramp", self.kl_ramp, above=0)
-        check_number("label_weight", self.label_weight, at_least=0)
+        if self.label_weight is not None:
+            check_number("label_weight", self.label_weight, at_least=0)
         check_choice("label_likelihood", self.label_likelihood, ("softmax", "sigmoid"))
-        if self.label_trust is not None:
-            check_number("label_trust", self.label_trust, at_least=0)
         check_number("label_guesses", self.label_guesses, at_least=0)
         for name in ("kl_weight", "decoder_noise"):
             pair = getattr(self, name)
