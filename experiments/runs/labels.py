@@ -1,18 +1,17 @@
 """Codes that were taught labels: all of them, a tenth, none, or labels that mean nothing.
 
-    BOLTZHASH_DATA=... python -m experiments.runs.labels CorrSH rivals --workers 8
+    BOLTZHASH_DATA=... python -m experiments.runs.labels CorrSH VDSH-S --workers 8
 
 A run is a method, a corpus, a length, a seed and a teaching: "none", the share of the training documents
 whose labels are given ("0.1", "1"), or "random", where all are given and each document has those of
 another. Queries, database and precision are those of every experiment; models are measured at the last
 epoch. Beside ours stand VDSH-S and NASH-S, as published, and the class probabilities of a logistic
-regression as codes; "weights" are other weights of labels in CorrSH.
+regression as codes.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -34,24 +33,6 @@ LOGISTIC = "logistic-regression"
 TOP = 100
 
 
-def taught(weight: float, neighbours: float, guesses: float) -> Settings:
-    """CorrSH with other weights of labels, of neighbours with the same label, and of guessed labels."""
-    arguments = {
-        "label_weight": weight,
-        "label_neighbours": neighbours,
-        "label_guesses": guesses,
-    }
-    return Settings(
-        f"weight-{weight:g}-neighbours-{neighbours:g}-guesses-{guesses:g}", "CorrSH", arguments
-    )
-
-
-WEIGHTS = [
-    *(taught(*each) for each in itertools.product((3.0, 10.0, 30.0), (0.5, 1.0), (0.3, 1.0))),
-    taught(10.0, 0.0, 0.0),
-    taught(10.0, 0.0, 1.0),
-    taught(10.0, 0.5, 0.0),
-]
 RIVALS = [
     Settings("VDSH-S", "VDSH", as_published=True),
     Settings("NASH-S", "NASH", as_published=True),
@@ -60,8 +41,7 @@ RIVALS = [
 OURS = [
     Settings(name, name) for name in ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
 ]
-METHODS = {settings.name: [settings] for settings in (*OURS, *RIVALS, *WEIGHTS)}
-METHODS |= {"weights": WEIGHTS, "rivals": RIVALS}
+METHODS = {settings.name: settings for settings in (*OURS, *RIVALS)}
 
 
 @dataclass(frozen=True)
@@ -175,20 +155,21 @@ def fitted_classifier(rows: Any, truth: NDArray[np.bool_], seed: int) -> Any:
 def runs_of(options: argparse.Namespace) -> list[Run]:
     """Seeds go slowest, so that an interrupted sweep has whole tables first."""
     return [
-        TaughtRun("labels", settings, corpus, bits, seed, teaching)
+        TaughtRun("labels", METHODS[name], corpus, bits, seed, teaching)
         for seed in options.seeds
         for name in options.methods
-        for settings in METHODS[name]
         for corpus in options.corpora
         for bits in options.bits
         for teaching in options.teachings
-        if not (settings.name == LOGISTIC and teaching == "none")
+        if not (name == LOGISTIC and teaching == "none")
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("methods", nargs="+", choices=METHODS, metavar="METHOD")
+    parser.add_argument(
+        "methods", nargs="+", choices=METHODS, metavar="METHOD", help=", ".join(METHODS)
+    )
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=["ng20"])
     parser.add_argument("--bits", nargs="+", type=int, default=[32])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])

@@ -39,7 +39,7 @@ ADDED_LATER = {
     "output": "codes",
     "label_weight": None,
     "label_likelihood": "softmax",
-    "label_guesses": 1.0,
+    "label_guesses": True,
     "label_neighbours": 0.5,
 }
 

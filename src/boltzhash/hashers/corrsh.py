@@ -71,11 +71,14 @@ class CorrSH(DeepHasher):
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
+    label_neighbours : float, default=0.5
+        In fits with labels, which portion of a document's neighbours is drawn from documents of the same
+        label.
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
-        verbose.
+        label_weight, label_likelihood, label_guesses, language, stem, stop_words, token_pattern,
+        max_words, min_df, max_df, random_state, device, verbose.
 
     Attributes
     ----------
@@ -87,6 +90,8 @@ class CorrSH(DeepHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them. Not saved.
     n_features_in_ : int
 
     References
@@ -107,6 +112,13 @@ class CorrSH(DeepHasher):
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
     >>> hasher.transform(features=[[0.7, 0.2]]).shape
     (1, 2)
+
+    Labels where there are some, None elsewhere:
+
+    >>> labels = (["sky", "sky", None, None] + ["food", "food", None, None]) * 5
+    >>> hasher = CorrSH(n_bits=16, epochs=5).fit([texts[i // 2 % 4] for i in range(40)], labels)
+    >>> hasher.labelling_
+    Labelling(documents=20, labels=2, agreement=1.0)
     """
 
     def __init__(

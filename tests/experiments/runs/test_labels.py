@@ -7,7 +7,7 @@ from scipy import sparse
 
 from boltzhash.codes import hamming
 from experiments.runs.corpora import Corpus, Split
-from experiments.runs.labels import METHODS, class_codes, given_labels
+from experiments.runs.labels import class_codes, given_labels
 
 
 def small_corpus() -> Corpus:
@@ -44,8 +44,3 @@ def test_class_codes_are_one_code_a_class() -> None:
     same = np.equal.outer(np.repeat([0, 1], 60), np.repeat([0, 1], 60))
     assert distances[same].max() == 0
     assert distances[~same].min() > 4
-
-
-def test_every_group_of_methods_has_names_of_its_own() -> None:
-    names = [settings.name for settings in METHODS["weights"] + METHODS["rivals"]]
-    assert len(names) == len(set(names))

@@ -144,13 +144,16 @@ class Hasher(Estimator):
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
     ) -> Self:
-        """Learn to hash from documents. No labels are used.
+        """Learn to hash from documents, and from labels if there are some.
 
         Parameters
         ----------
         X : iterable of str, or matrix of shape (n_documents, n_words)
             Raw texts, or tf-idf (sparse or dense, not negative).
-        y : ignored
+        y : sequence of labels or lists of labels, one entry per document, optional
+            Labels are strings or numbers; None, NaN or an empty list says that nothing is known, also
+            of most documents. Codes of one label become near. A matrix of bools has a column per label.
+            For the methods with a word decoder; others ignore it, as scikit-learn's pipelines expect.
         features : float matrix of shape (n_documents, n_columns), optional
             Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
             then made from these; the words are what codes should stand for. From then on the model

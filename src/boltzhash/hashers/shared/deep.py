@@ -47,7 +47,7 @@ PUBLISHED_RECIPE: dict[str, Any] = {
     "dropout": 0.2,
     "kl_ramp": 1.0,
     "label_weight": 1.0,
-    "label_guesses": 0.0,
+    "label_guesses": False,
 }
 
 NOT_TOLD_BY_WORDS = (
@@ -99,6 +99,16 @@ class DeepHasher(TrainedHasher):
     unigram_start : bool, default=True
         Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
         are not spent on learning that; False starts it at random, as published.
+    label_weight : float or None, default=None
+        α, the weight of log p(y | code), for fits with labels. None is 10 times how well words tell
+        labels that were held out (Cohen's κ), so that labels which mean nothing change nothing. A number
+        is taken as it is: 1 as published.
+    label_likelihood : {"softmax", "sigmoid"}, default="softmax"
+        What p(y | code) is about: a label drawn from those of the document, or which of all labels it
+        has, as in VDSH-S.
+    label_guesses : bool, default=True
+        Whether documents without labels are asked for those that a linear classifier guesses, as far as
+        it is sure. False leaves them without, as published.
     language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
@@ -118,6 +128,9 @@ class DeepHasher(TrainedHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them: 0 if they were
+        not used. None when fitted without. Not saved.
     n_features_in_ : int
         Number of words.
     """
@@ -145,7 +158,7 @@ class DeepHasher(TrainedHasher):
         unigram_start: bool = True,
         label_weight: float | None = None,
         label_likelihood: str = "softmax",
-        label_guesses: float = 1.0,
+        label_guesses: bool = True,
         **shared: Any,
     ) -> None:
         super().__init__(n_bits, learning_rate=learning_rate, **shared)
@@ -340,10 +353,9 @@ class DeepHasher(TrainedHasher):
         self._alpha = chosen if self.label_weight is None else self.label_weight
         if self._alpha == 0:
             return None
-        if self.label_guesses:
-            guesses = guessed_shares(rows, labels.shares, random)
-            return sparse.csr_matrix(labels.shares + np.float32(self.label_guesses) * guesses)
-        return labels.shares
+        if not self.label_guesses:
+            return labels.shares
+        return sparse.csr_matrix(labels.shares + guessed_shares(rows, labels.shares, random))
 
     def _take_weights(self, model: Autoencoder) -> None:
         learned = {
@@ -434,7 +446,6 @@ class DeepHasher(TrainedHasher):
         if self.label_weight is not None:
             check_number("label_weight", self.label_weight, at_least=0)
         check_choice("label_likelihood", self.label_likelihood, ("softmax", "sigmoid"))
-        check_number("label_guesses", self.label_guesses, at_least=0)
         for name in ("kl_weight", "decoder_noise"):
             pair = getattr(self, name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:

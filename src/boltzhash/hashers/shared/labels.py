@@ -17,7 +17,9 @@ from boltzhash.hashers.shared.inference import Floats
 from boltzhash.text.tfidf import unit_rows
 
 HELD_OUT_AT_MOST = 20_000  # labelled documents that are asked: more would not change the answer
-BEYOND_CHANCE = 3.0  # standard errors
+# Standard errors of independent answers. The halves are not quite independent: labels by chance go
+# beyond three in one of a hundred fits.
+BEYOND_CHANCE = 4.0
 BLOCK = 1024
 SHARPNESS = (1.0, 2.5, 5.0, 10.0, 20.0, 40.0)  # of guesses
 FREQUENT = 1000  # labels that are looked for
