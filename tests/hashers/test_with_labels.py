@@ -261,3 +261,18 @@ def test_checkpoints_know_the_labels(
         on_epoch=lambda hasher: epochs.append(len(hasher.history_)),
     )
     assert epochs == [1, 2, 3, 4]
+
+
+def test_published_forms_are_those_of_the_tables() -> None:
+    """VDSH-S and NASH-S: the recipe under which the tables list the methods, and labels as they are."""
+    from experiments.runs.sweeps import AS_PUBLISHED
+
+    listed = {s.method: s.arguments for s in AS_PUBLISHED if s.method not in ("CorrSH", "RBSH")}
+    as_they_are = {"label_weight": 1.0, "label_guesses": False}
+    for kind, arguments in listed.items():
+        likelihood = "sigmoid" if kind in ("VDSH", "GMSH") else "softmax"
+        expected = HASHERS[kind](
+            n_bits=32, **arguments, **as_they_are, label_likelihood=likelihood
+        ).get_params()
+        assert HASHERS[kind].as_published(32).get_params() == expected  # type: ignore[attr-defined]
+        assert HASHERS[kind].as_published(32, epochs=3).epochs == 3  # type: ignore[attr-defined]
