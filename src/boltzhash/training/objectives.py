@@ -62,7 +62,7 @@ def decoded_log_likelihood(
 
 
 def bernoulli_label_log_likelihood(label_logits: Tensor, labels: Rows) -> Tensor:
-    """log p(y | s) = Σ_l log Bernoulli(y_l; σ(logit_l)), 0 of a document without labels (VDSH-S, eq. 9).
+    """log p(y | s) = Σ_l log Bernoulli(y_l; σ(logit_l)), 0 of a document without labels (VDSH-S).
 
     ``label_logits`` are (n, n_labels); a document has the labels whose share in ``labels`` is above 0.
     Chaidaroon and Fang (2017).
