@@ -18,6 +18,7 @@ from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
+from boltzhash.hashers.shared.labels import with_same_label
 from boltzhash.hashers.shared.neighbour_choice import (
     FEWEST,
     Locations,
@@ -33,7 +34,7 @@ from boltzhash.storage.folders import Arrays
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
@@ -103,11 +104,14 @@ class CorrSH(DeepHasher):
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
+    label_neighbours : float, default=0.5
+        In fits with labels, which portion of a document's neighbours is drawn from documents of the same
+        label.
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
-        verbose.
+        label_weight, label_likelihood, label_guesses, language, stem, stop_words, token_pattern,
+        max_words, min_df, max_df, random_state, device, verbose.
 
     Attributes
     ----------
@@ -119,6 +123,8 @@ class CorrSH(DeepHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them. Not saved.
     n_features_in_ : int
     neighbour_choice_ : NeighbourChoice or None
         Which neighbours were taken, and by what; None without any.
@@ -141,6 +147,13 @@ class CorrSH(DeepHasher):
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
     >>> hasher.transform(features=[[0.7, 0.2]]).shape
     (1, 2)
+
+    Labels where there are some, None elsewhere:
+
+    >>> labels = (["sky", "sky", None, None] + ["food", "food", None, None]) * 5
+    >>> hasher = CorrSH(n_bits=16, epochs=5).fit([texts[i // 2 % 4] for i in range(40)], labels)
+    >>> hasher.labelling_
+    Labelling(documents=20, labels=2, agreement=1.0)
     """
 
     neighbour_choice_: NeighbourChoice | None
@@ -162,6 +175,7 @@ class CorrSH(DeepHasher):
         neighbour_share: float = 0.3,
         contrast: float = 2.0,
         networks: int | None = None,
+        label_neighbours: float = 0.5,
         target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
@@ -188,6 +202,7 @@ class CorrSH(DeepHasher):
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.networks = networks
+        self.label_neighbours = label_neighbours
 
     @classmethod
     def as_published(
@@ -283,7 +298,8 @@ class CorrSH(DeepHasher):
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
             loss = loss + self._contrast(posterior.location, beside, batch.share)
-        reconstruction, kl = -first.detach().mean(), second.detach().mean()
+        reconstruction = self._of_words(model, -first, s + noise, batch)
+        kl = second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
@@ -308,6 +324,9 @@ class CorrSH(DeepHasher):
         k = n_neighbours(n) if self.neighbours is None else self.neighbours
         if k:
             near = self._near(documents, matrix, k, seed)
+            if documents.labels is not None:
+                random = np.random.default_rng(seed)
+                near = with_same_label(near, documents.labels, self.label_neighbours, random)
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
 
@@ -357,7 +376,7 @@ class CorrSH(DeepHasher):
                 raise _NotWorthItError
 
         try:
-            first._fit_matrix(matrix, None, None, ask)
+            first._fit_matrix(matrix, None, None, None, ask)
         except _NotWorthItError:
             return None
         return first._locations
@@ -384,13 +403,12 @@ class CorrSH(DeepHasher):
             hasher.neighbour_choice_ = NeighbourChoice(int(k), of_words, of_codes, bool(second))
         return hasher
 
-    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
+    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+        """The mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
-        decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_networks()
+            noisy_code, decoder.weight, decoder.bias, target, self._n_networks()
         )
 
     def _n_networks(self) -> int:
@@ -490,6 +508,7 @@ class CorrSH(DeepHasher):
             check_integer("latent_dimensions", scale, 1, "positive integers")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
+        check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
             if self.networks > 1 and self.rank == "full":
