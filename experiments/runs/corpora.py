@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.datasets import Corpus as LabelledTexts
 from boltzhash.datasets import fetch_corpus
+from boltzhash.datasets.jsonl import read_jsonl
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.text.tfidf import TfIdf
 
@@ -32,7 +34,8 @@ FROM_TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ng20-rbsh": ("newsgroups", RBSH_WORDS),
     "tmc-rbsh": ("tmc", RBSH_WORDS),
 }
-CORPORA = (*MAT_FILES, *FROM_TEXTS)
+TITLES = "stackoverflow"  # titles of questions, in JSONL alone
+CORPORA = (*MAT_FILES, *FROM_TEXTS, TITLES)
 
 
 class Split(NamedTuple):
@@ -61,7 +64,10 @@ def corpus(name: str) -> Corpus:
     folder = Path(os.environ["BOLTZHASH_DATA"])
     if name in MAT_FILES:
         return _from_mat(folder / MAT_FILES[name])
-    return _from_texts(*FROM_TEXTS[name], folder)
+    if name == TITLES:
+        return _from_parts(read_jsonl(folder / f"{TITLES}.jsonl.gz", TITLES), {})
+    known, words = FROM_TEXTS[name]
+    return _from_parts(fetch_corpus(known, data=folder), words)
 
 
 def _from_mat(path: Path) -> Corpus:
@@ -72,9 +78,8 @@ def _from_mat(path: Path) -> Corpus:
     return Corpus(train, val, test, checksum([path]))
 
 
-def _from_texts(name: str, words: dict[str, Any], folder: Path) -> Corpus:
+def _from_parts(texts: LabelledTexts, words: dict[str, Any]) -> Corpus:
     """Vocabulary and weights from train, as a user's corpus would get them."""
-    texts = fetch_corpus(name, data=folder)
     tfidf = TfIdf(**words)
     train = Split(tfidf.fit_transform(texts.train.texts), texts.train.labels)
     val, test = (

@@ -169,9 +169,13 @@ EXPERIMENTS: dict[str, list[Run]] = {
         [0],
     ),
     # What a user gets from the defaults, and whether a seed ever collapses.
-    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(10)),
+    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(5)),
     "quality-unseen": grid(
-        "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
+        "quality-unseen",
+        [DEFAULT, Settings("ITQ", "ITQ")],
+        ["debian", "stackoverflow"],
+        LENGTHS,
+        range(5),
     ),
     "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
     "ingredients": grid("ingredients", [DEFAULT], MAIN, [8, 32, 128], range(5))

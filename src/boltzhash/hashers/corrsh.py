@@ -7,6 +7,7 @@ docs/models/corrsh.md maps its symbols to the names used here.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.hashers.shared import neighbour_choice
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
@@ -23,12 +25,10 @@ from boltzhash.hashers.shared.neighbour_choice import (
     FEWEST,
     Locations,
     NeighbourChoice,
-    choose_neighbours,
     n_neighbours,
 )
 from boltzhash.hashers.shared.neighbours import SCALES, RowNumbers, Vectors, nearest_vectors
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
-from boltzhash.hashers.shared.trained import enough_epochs
 from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ ONE_NETWORK_BITS = 32  # longer codes are made by two networks
 
 # The first of two trainings, whose codes find neighbours for the second.
 FIRST_BITS = 64
-FIRST_EPOCHS = 20
-FIRST_MINIMUM_STEPS = 800
+FIRST_SHARE = 0.8  # of the epochs of the second
 BLOCK = 4096  # documents whose locations are computed at a time
 
 logger = logging.getLogger("boltzhash")
@@ -340,7 +339,7 @@ class CorrSH(DeepHasher):
             k = min(k, FEWEST) if self.neighbours is None else k
             self.neighbour_choice_ = NeighbourChoice(k)
             return nearest_vectors(documents.inputs, k)
-        near, self.neighbour_choice_ = choose_neighbours(
+        near, self.neighbour_choice_ = neighbour_choice.choose_neighbours(
             matrix,
             k,
             tuple(self.latent_dimensions),
@@ -363,7 +362,7 @@ class CorrSH(DeepHasher):
 
         After a quarter of it ``is_worth_it`` is asked; None if it is not, which ends the training.
         """
-        epochs = enough_epochs(matrix.shape[0], self.batch_size, FIRST_EPOCHS, FIRST_MINIMUM_STEPS)
+        epochs = math.ceil(FIRST_SHARE * self._n_epochs(matrix.shape[0]))
         changes = {"n_bits": FIRST_BITS, "networks": None, "epochs": epochs, "random_state": seed}
         first = CorrSH(**{**self.get_params(), **changes})
         first._given_neighbours = near
@@ -372,7 +371,9 @@ class CorrSH(DeepHasher):
         first.n_features_in_ = matrix.shape[1]
 
         def ask(first: CorrSH) -> None:
-            if first.history_[-1].epoch == epochs // 4 and not is_worth_it(first._locations):
+            if first.history_[-1].epoch == math.ceil(epochs / 4) and not is_worth_it(
+                first._locations
+            ):
                 raise _NotWorthItError
 
         try:
