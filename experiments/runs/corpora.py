@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,8 @@ FROM_TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "tmc-rbsh": ("tmc", RBSH_WORDS),
 }
 TITLES = "stackoverflow"  # titles of questions, in JSONL alone
-CORPORA = (*MAT_FILES, *FROM_TEXTS, TITLES)
+HEADLINES = "headlines"  # of reuters: the first line of each text
+CORPORA = (*MAT_FILES, *FROM_TEXTS, TITLES, HEADLINES)
 
 
 class Split(NamedTuple):
@@ -66,6 +68,8 @@ def corpus(name: str) -> Corpus:
         return _from_mat(folder / MAT_FILES[name])
     if name == TITLES:
         return _from_parts(read_jsonl(folder / f"{TITLES}.jsonl.gz", TITLES), {})
+    if name == HEADLINES:
+        return _from_parts(_first_lines(fetch_corpus("reuters", data=folder)), {})
     known, words = FROM_TEXTS[name]
     return _from_parts(fetch_corpus(known, data=folder), words)
 
@@ -86,6 +90,14 @@ def _from_parts(texts: LabelledTexts, words: dict[str, Any]) -> Corpus:
         Split(tfidf.transform(part.texts), part.labels) for part in (texts.val, texts.test)
     )
     return Corpus(train, val, test, checksum(texts.files))
+
+
+def _first_lines(texts: LabelledTexts) -> LabelledTexts:
+    parts = {
+        name: replace(part, texts=[text.partition("\n")[0] for text in part.texts])
+        for name, part in (("train", texts.train), ("val", texts.val), ("test", texts.test))
+    }
+    return replace(texts, **parts)
 
 
 def checksum(paths: Iterable[str | Path]) -> str:

@@ -48,7 +48,7 @@ def measure(run: Run, device: str) -> Result:
     from boltzhash.codes import bit_balance, distinct, unpack
     from boltzhash.hashers.shared.deep import DeepHasher
     from experiments.runs.corpora import corpus
-    from experiments.runs.evaluation import Curve, final
+    from experiments.runs.evaluation import Curve, agreement, final
 
     data = corpus(run.corpus)
     hasher = make(run, device)
@@ -65,6 +65,7 @@ def measure(run: Run, device: str) -> Result:
         **identity(run, hasher),
         "precision": protocols(precision.test, epochs),
         "val_precision": precision.val,
+        "agreement": agreement(hasher, data, database),
         "curve": epochs,
         "distinct_codes": distinct(database),
         "bit_balance": round(bit_balance(unpack(database)), 4),
