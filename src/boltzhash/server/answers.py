@@ -17,6 +17,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
+from boltzhash.server.reasons import reasons
 from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
@@ -33,18 +34,27 @@ def search_text(
     by: str | None,
     where: dict[str, Any] | None,
     order: str | None,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     answer = collection.search(text, k, by=by, where=where, order=order)
-    return _as_json(collection, answer, Sought.by_query(collection.words, text))
+    sought = Sought.by_query(collection.words, text)
+    return _as_json(collection, answer, sought, with_reasons=with_reasons)
 
 
 def search_similar(
-    collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
+    collection: Collection,
+    id_: Id,
+    k: int,
+    by: str | None,
+    where: dict[str, Any] | None,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
     answer = collection.more_like(id_, k, by=by, where=where)
-    return _as_json(collection, answer, _telling(collection, document))
+    return _as_json(collection, answer, _telling(collection, document), with_reasons=with_reasons)
 
 
 def search_code(
@@ -169,8 +179,23 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
+def _add_reasons(
+    collection: Collection, answer: Answer, sought: Sought, hits: list[dict[str, Any]]
+) -> None:
+    """Why each is a hit; a query whose words the model does not know is near nothing in topic."""
+    documents = [hit.document for hit in answer if hit.document is not None]
+    margins = answer.margins if answer.known_words != 0 else None
+    found = reasons(collection.hasher, documents, sought, margins)
+    for hit, reason in zip(hits, found, strict=True):
+        hit["reasons"] = reason
+
+
 def _as_json(
-    collection: Collection, answer: Answer, sought: Sought | None = None
+    collection: Collection,
+    answer: Answer,
+    sought: Sought | None = None,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
     query = {
@@ -179,9 +204,12 @@ def _as_json(
         "known_words": answer.known_words,
     }
     takes_part = answer.by == "both" and answer.known_words != 0
+    hits = hits_as_json(collection, answer, sought, answer.margins if takes_part else None)
+    if with_reasons and sought is not None:
+        _add_reasons(collection, answer, sought, hits)
     return {
         "generation": collection.standing().generation,
         "query": query,
-        "hits": hits_as_json(collection, answer, sought, answer.margins if takes_part else None),
+        "hits": hits,
         **({} if answer.warning is None else {"warning": answer.warning}),
     }

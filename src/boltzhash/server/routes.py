@@ -89,7 +89,9 @@ async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
     return await _read(
         service,
-        lambda r: search_text(r, asked.text, asked.k, asked.by, asked.where, asked.order),
+        lambda r: search_text(
+            r, asked.text, asked.k, asked.by, asked.where, asked.order, with_reasons=asked.reasons
+        ),
     )
 
 
@@ -98,7 +100,9 @@ async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
     """More documents like one in the collection."""
     return await _read(
         service,
-        lambda r: search_similar(r, asked.id, asked.k, asked.by, asked.where),
+        lambda r: search_similar(
+            r, asked.id, asked.k, asked.by, asked.where, with_reasons=asked.reasons
+        ),
     )
 
 
@@ -190,6 +194,12 @@ async def stats(service: Served) -> Response:
         }
 
     return as_json(await service.slow_reads.run(work))
+
+
+@api.get("/overview", response_model=messages.Overview, tags=["collection"])
+async def overview(service: Served) -> Response:
+    """What the collection is about: its topics in words, and questions that it can answer."""
+    return as_json(await service.slow_reads.run(service.overview.view))
 
 
 @api.get("/fields", response_model=messages.Fields, tags=["collection"])
