@@ -11,7 +11,6 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.codes import unpack
 from boltzhash.collection import Collection
-from boltzhash.server import overview
 from boltzhash.server.marks import Sought
 from boltzhash.server.overview import Overviews, Topic, describe
 from boltzhash.server.reasons import reasons
@@ -71,7 +70,7 @@ def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
 
 def test_an_overview_is_kept_for_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("boltzhash.server.overview.time.monotonic", lambda: clock[0])
     kept = Overviews()
     with Collection.open(folder) as collection:
         first = kept.view(collection)
@@ -114,8 +113,8 @@ def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:
     """Against the plain definition: the bits of each word, weighed by how sure the query's are."""
     with Collection.open(folder) as collection:
         sought = Sought.by_query(collection.words, "captain")
-        documents = [document for document in collection][:60:7]
-    margins = np.arange(32) - 12.5
+        documents = list(collection)[:60:7]
+    margins = np.arange(32, dtype=np.float64) - 12.5
     told = reasons(corrsh, documents, sought, margins)
     for document, reason in zip(documents, told, strict=True):
         words = sorted(set(document.text.split()) - {"captain"})
