@@ -58,4 +58,11 @@ export function remember(state, { anew = false } = {}) {
   const target = address(state);
   if (anew) history.pushState(null, "", target);
   else history.replaceState(null, "", target);
+  entitle(state);
+}
+
+// The title of the window, and of the step of Back.
+export function entitle({ view, q }) {
+  const name = view === "search" ? q.trim().slice(0, 60) : `${view.charAt(0).toUpperCase()}${view.slice(1)}`;
+  document.title = name ? `${name} · boltzhash` : "boltzhash";
 }
