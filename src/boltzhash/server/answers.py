@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Hit
+from boltzhash.collection import Answer, Collection, Facet, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -33,25 +33,38 @@ def search_text(
     by: str | None,
     where: dict[str, Any] | None,
     order: str | None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
-    answer = collection.search(text, k, by=by, where=where, order=order)
-    return _as_json(collection, answer, Sought.by_query(collection.words, text))
+    answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
+    return _as_json(collection, answer, Sought.by_query(collection.words, text), offset)
 
 
 def search_similar(
-    collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
+    collection: Collection,
+    id_: Id,
+    k: int,
+    by: str | None,
+    where: dict[str, Any] | None,
+    offset: int = 0,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
-    answer = collection.more_like(id_, k, by=by, where=where)
-    return _as_json(collection, answer, _telling(collection, document))
+    answer = collection.more_like(id_, offset + k, by=by, where=where)
+    return _as_json(collection, answer, _telling(collection, document), offset)
 
 
 def search_code(
-    collection: Collection, code: str, k: int, where: dict[str, Any] | None
+    collection: Collection,
+    code: str,
+    k: int,
+    where: dict[str, Any] | None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    return _as_json(collection, collection.search(query, k, where=where))
+    answer = collection.search(query, offset + k, where=where, facets=facets)
+    return _as_json(collection, answer, offset=offset)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
@@ -170,7 +183,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _as_json(
-    collection: Collection, answer: Answer, sought: Sought | None = None
+    collection: Collection, answer: Answer, sought: Sought | None = None, offset: int = 0
 ) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
     query = {
@@ -179,9 +192,23 @@ def _as_json(
         "known_words": answer.known_words,
     }
     takes_part = answer.by == "both" and answer.known_words != 0
+    margins = answer.margins if takes_part else None
     return {
         "generation": collection.standing().generation,
         "query": query,
-        "hits": hits_as_json(collection, answer, sought, answer.margins if takes_part else None),
+        **({} if answer.total is None else {"total": answer.total}),
+        "hits": hits_as_json(collection, answer.hits[offset:], sought, margins),
+        **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
         **({} if answer.warning is None else {"warning": answer.warning}),
+    }
+
+
+def _facets_as_json(facets: Mapping[str, Facet]) -> dict[str, Any]:
+    return {
+        field: {
+            "values": [{"value": value, "count": n} for value, n in facet.values],
+            "least": facet.least,
+            "most": facet.most,
+        }
+        for field, facet in facets.items()
     }
