@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Hit
+from boltzhash.collection import Answer, Collection, Facet, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -34,12 +34,14 @@ def search_text(
     by: str | None,
     where: dict[str, Any] | None,
     order: str | None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
     *,
     with_reasons: bool = False,
 ) -> dict[str, Any]:
-    answer = collection.search(text, k, by=by, where=where, order=order)
+    answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
     sought = Sought.by_query(collection.words, text)
-    return _as_json(collection, answer, sought, with_reasons=with_reasons)
+    return _as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_similar(
@@ -48,20 +50,28 @@ def search_similar(
     k: int,
     by: str | None,
     where: dict[str, Any] | None,
+    offset: int = 0,
     *,
     with_reasons: bool = False,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
-    answer = collection.more_like(id_, k, by=by, where=where)
-    return _as_json(collection, answer, _telling(collection, document), with_reasons=with_reasons)
+    answer = collection.more_like(id_, offset + k, by=by, where=where)
+    sought = _telling(collection, document)
+    return _as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_code(
-    collection: Collection, code: str, k: int, where: dict[str, Any] | None
+    collection: Collection,
+    code: str,
+    k: int,
+    where: dict[str, Any] | None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    return _as_json(collection, collection.search(query, k, where=where))
+    answer = collection.search(query, offset + k, where=where, facets=facets)
+    return _as_json(collection, answer, offset=offset)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
@@ -180,10 +190,10 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _add_reasons(
-    collection: Collection, answer: Answer, sought: Sought, hits: list[dict[str, Any]]
+    collection: Collection, answer: Answer, sought: Sought, offset: int, hits: list[dict[str, Any]]
 ) -> None:
     """Why each is a hit; a query whose words the model does not know is near nothing in topic."""
-    documents = [hit.document for hit in answer if hit.document is not None]
+    documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
     margins = answer.margins if answer.known_words != 0 else None
     found = reasons(collection.hasher, documents, sought, margins)
     for hit, reason in zip(hits, found, strict=True):
@@ -194,6 +204,7 @@ def _as_json(
     collection: Collection,
     answer: Answer,
     sought: Sought | None = None,
+    offset: int = 0,
     *,
     with_reasons: bool = False,
 ) -> dict[str, Any]:
@@ -204,12 +215,26 @@ def _as_json(
         "known_words": answer.known_words,
     }
     takes_part = answer.by == "both" and answer.known_words != 0
-    hits = hits_as_json(collection, answer, sought, answer.margins if takes_part else None)
+    margins = answer.margins if takes_part else None
+    hits = hits_as_json(collection, answer.hits[offset:], sought, margins)
     if with_reasons and sought is not None:
-        _add_reasons(collection, answer, sought, hits)
+        _add_reasons(collection, answer, sought, offset, hits)
     return {
         "generation": collection.standing().generation,
         "query": query,
+        **({} if answer.total is None else {"total": answer.total}),
         "hits": hits,
+        **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
         **({} if answer.warning is None else {"warning": answer.warning}),
+    }
+
+
+def _facets_as_json(facets: Mapping[str, Facet]) -> dict[str, Any]:
+    return {
+        field: {
+            "values": [{"value": value, "count": n} for value, n in facet.values],
+            "least": facet.least,
+            "most": facet.most,
+        }
+        for field, facet in facets.items()
     }
