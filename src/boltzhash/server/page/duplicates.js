@@ -111,7 +111,7 @@ function groupSection(group, rank, go) {
   const more = group.size > group.documents.length ? `, ${number(group.documents.length)} of them here` : "";
   return element("section", { class: "group" },
     element("h2", { tabindex: "-1" },
-      element("span", { class: "rank" }, String(rank)),
+      element("span", { class: "rank" }, `${rank}.`), " ",
       element("b", {}, percent(group.similarity)), ` alike, ${counted(group.size, "document", "documents")}${more}`),
     sides);
 }

@@ -4,6 +4,7 @@ import { element, number } from "./dom.js";
 
 const FEW = 4; // values of a field while nothing is typed
 const MANY = 8; // values of a field that have what was typed
+const MOST_COUNTED = 10; // fields, as many as the service counts at once
 const NUMBER = String.raw`[-−]?\d+(?:\.\d+)?`;
 
 // `counts(names)` promises how many documents that match the query have each value, as the service counts
@@ -11,6 +12,7 @@ const NUMBER = String.raw`[-−]?\d+(?:\.\d+)?`;
 export function filterBar({ where, counts, onChange }) {
   let set = where;
   let fields = {};
+  let known = {}; // the same with the counts of the query
   let shown = [];
   let active = -1;
   let asked = 0;
@@ -20,7 +22,7 @@ export function filterBar({ where, counts, onChange }) {
   const input = element("input", {
     id: "filter", type: "text", role: "combobox", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     "aria-label": "Add a filter", "aria-autocomplete": "list", "aria-controls": "filter-choices", "aria-expanded": "false",
-    placeholder: "Filter…", maxlength: "200", oninput: () => open(), onfocus: () => open(), onclick: () => open(),
+    placeholder: "Filter…", maxlength: "200", oninput: () => (list.hidden ? open() : draw()), onclick: () => open(),
   });
   const adding = element("span", { class: "adding", hidden: true }, input, list, range);
   const bar = element("div", { class: "filters", role: "group", "aria-label": "Filters" }, chips, adding);
@@ -62,21 +64,27 @@ export function filterBar({ where, counts, onChange }) {
     adding.hidden = Object.keys(fields).every((name) => Object.hasOwn(set, name));
   }
 
+  // Counts are those of the query: until they are there, none are shown.
   async function open() {
+    if (!list.hidden) return;
     range.hidden = true;
-    draw(fields);
     const mine = ++asked;
-    const free = Object.keys(fields).filter((name) => !Object.hasOwn(set, name)).slice(0, 10);
+    const free = Object.keys(fields).filter((name) => !Object.hasOwn(set, name)).slice(0, MOST_COUNTED);
+    known = counted(fields, {});
+    draw();
     try {
       const told = await counts(free);
-      if (mine === asked && !list.hidden && told !== null) draw(counted(fields, told));
+      if (mine !== asked) return;
+      known = told === null ? fields : counted(fields, told);
+      draw();
     } catch {
       // a query that cannot be answered yet has no counts; its own message says why
     }
   }
 
-  function draw(among) {
-    shown = choices(among, set, input.value);
+  function draw() {
+    const before = shown[active];
+    shown = choices(known, set, input.value);
     active = -1;
     input.removeAttribute("aria-activedescendant");
     list.replaceChildren(...grouped(shown).map(([name, options]) =>
@@ -86,6 +94,8 @@ export function filterBar({ where, counts, onChange }) {
     if (shown.length === 0) list.replaceChildren(element("div", { class: "choices-of", role: "option", "aria-disabled": "true" }, "No field or value has this"));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
+    const again = shown.findIndex(({ field, label }) => field === before?.field && label === before?.label);
+    if (again >= 0) activate(again);
   }
 
   function activate(i) {
@@ -163,7 +173,7 @@ function limits(values) {
 // The fields with the counts of the current query; a field that was not counted says no counts.
 function counted(fields, told) {
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, Object.hasOwn(told, name)
-    ? { ...field, ...told[name] }
+    ? { ...told[name], numeric: field.numeric || told[name].least !== null }
     : { ...field, values: field.values.map(({ value }) => ({ value })) }]));
 }
 

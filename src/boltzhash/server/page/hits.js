@@ -93,7 +93,6 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
 // Why it is a hit, in words: those that both have, and those of the document that are near in topic.
 function reason({ shared, near }) {
   const said = (words, tag) => words.flatMap((word, i) => [i ? ", " : "", element(tag, {}, word)]);
-  if (shared.length + near.length === 0) return null;
   return element("p", { class: "reason" },
     ...(shared.length ? ["Both speak of ", ...said(shared, "b")] : ["No word in common"]),
     ...(near.length ? ["; near in topic: ", ...said(near, "bdi")] : []),
@@ -139,12 +138,8 @@ function reasons(told, hit, onBit) {
   const evidence = (bit) => 4 * inBoth(bit) + 2 * bit.in_query.length + bit.in_document.length;
   const agreeing = told.bits.filter((bit) => bit.agrees).sort((a, b) => evidence(b) - evidence(a));
   const differing = told.bits.filter((bit) => !bit.agrees).sort((a, b) => evidence(b) - evidence(a));
-  const shared = told.shared_words.length
-    ? element("p", {}, "Both say ", ...told.shared_words.slice(0, 12).flatMap((word, i) => [i ? ", " : "", element("mark", {}, word)]), ".")
-    : element("p", {}, "They share no word: what they have in common is in the bits.");
   const differ = `${told.distance} of ${counted(told.bits.length, "bit", "bits")} of its code differ.`;
   return [
-    shared,
     element("p", { class: "figures" }, hit.score === null ? differ : `${scored(hit)}. ${differ}`),
     bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing, onBit),
     differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing, onBit) : null,
