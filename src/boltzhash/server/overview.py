@@ -141,7 +141,8 @@ def _far_apart(points: Floats, n: int) -> Floats:
 
 
 def belonging(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats:
-    """p ln(p / q) for each group and word, p its share of the group's documents, q of the others.
+    """p ln(p / q) for each group and word: p the share of the group's documents that have the word, q
+    the share of all documents that have it and are outside; so a single group has its commonest words.
 
     >>> has_word = sparse.csr_matrix([[1, 1], [1, 0], [0, 1], [0, 1]])
     >>> belonging(has_word, np.array([0, 0, 1, 1]), 2).argmax(axis=1).tolist()
@@ -152,7 +153,7 @@ def belonging(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Flo
     inside = np.asarray((members @ has_word.astype(np.float64)).todense())
     sizes = np.bincount(groups, minlength=n_groups)[:, None]
     p = (inside + 0.5) / (sizes + 1)
-    q = (inside.sum(axis=0) - inside + 0.5) / (n - sizes + 1)
+    q = (inside.sum(axis=0) - inside + 0.5) / (n + 1)
     return np.asarray(p * np.log(p / q))
 
 
