@@ -178,7 +178,10 @@ function steps(state) {
       if (resting) remember(state, { anew: true });
       resting = false;
       clearTimeout(timer);
-      timer = setTimeout(() => this.rest(), REST);
+      timer = setTimeout(() => {
+        this.rest();
+        remember(state);
+      }, REST);
     },
     rest() {
       resting = true;

@@ -56,9 +56,13 @@ export function address(state) {
 
 export function remember(state, { anew = false } = {}) {
   const target = address(state);
-  if (anew) history.pushState(null, "", target);
-  else history.replaceState(null, "", target);
   entitle(state);
+  try {
+    if (anew) history.pushState(null, "", target);
+    else history.replaceState(null, "", target);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error; // too many in a few seconds, for some browsers: the next catches up
+  }
 }
 
 // The title of the window, and of the step of Back.
