@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -637,6 +638,74 @@ def test_no_collection_is_not_an_error_until_it_is_asked(
         with Collection.create(folder, lsh) as collection:
             collection.add([{"id": 1, "text": "moon"}])
         assert pairs(service.post("/v1/search", text="moon")) == [(1, 0)]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collection_that_is_gone_is_noticed_before_anything_is_written(
+    serve: Callable[..., Any], folder: Path, workers: str
+) -> None:
+    """It was answered with 200, and the document was in no file."""
+    document = {"id": "late", "text": "moon"}
+    with serve(folder, "--workers", workers) as service:
+        assert service.post("/v1/search", text="moon").status_code == 200
+        assert service.write("/v1/documents", documents=[{"id": 1, "text": ""}]).status_code == 200
+        shutil.move(folder, folder.with_name("elsewhere"))
+        for _ in range(4):  # on new connections, so that every worker is asked
+            with httpx.Client(base_url=service.address, timeout=30) as new:
+                key = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [document]}
+                refused = new.post("/v1/documents", json=body, headers=key)
+                assert refused.status_code == 503
+                assert "deleted or moved" in refused.json()["error"]["message"]
+                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/bits", "/v1/duplicates"):
+                    assert new.get(path).status_code == 503, path
+                assert new.post("/v1/search", json={"text": "moon"}).status_code == 503
+                assert "boltzhash_documents" not in new.get("/metrics").text
+        shutil.move(folder.with_name("elsewhere"), folder)
+        assert service.client.get("/readyz").status_code == 200
+        assert service.write("/v1/documents", documents=[document]).status_code == 200
+    with Collection.open(folder) as collection:
+        assert "late" in collection
+
+
+def test_a_collection_that_was_replaced_is_the_one_that_is_served(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add({"id": i, "text": "a new moon over the sea"} for i in range(2))
+    with serve(folder) as service:
+        before = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in before["groups"]] == ["sky-0"]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        written = service.write("/v1/documents", documents=[{"id": "late", "text": "moon"}])
+        assert written.json() == {"generation": 2, "written": 1}
+        service.write("/v1/documents/delete", ids=["late"])
+        found = service.post("/v1/search", text="moon").json()["hits"]
+        assert [hit["id"] for hit in found] == [0, 1]
+        after = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in after["groups"]] == [0]
+        assert service.client.get("/v1/stats").json()["documents"] == 2
+    with Collection.open(folder) as collection:
+        assert [document.id for document in collection] == [0, 1]
+        collection.check()
+
+
+def test_answers_about_a_collection_are_not_given_about_another_of_the_same_generation(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add([{"id": 1, "text": "moon", "metadata": {"lang": "en"}}])
+    with serve(folder) as service:
+        paths = ("/v1/fields", "/v1/bits", "/v1/duplicates")
+        before = [service.client.get(path).json() for path in paths]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        after = [service.client.get(path).json() for path in paths]
+    assert all(told["generation"] == 1 for told in [*before, *after])
+    fields, bits, duplicates = after
+    assert list(fields["fields"]) == ["lang"]
+    assert (bits["sampled"], duplicates["n_groups"]) == (1, 0)
 
 
 def test_a_rehash_elsewhere_is_seen(

@@ -12,7 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError, ModelError
+from boltzhash.errors import (
+    CollectionBusyError,
+    CollectionError,
+    CollectionGoneError,
+    DuplicateIdError,
+    ModelError,
+)
 
 _log = logging.getLogger("uvicorn.error")
 
@@ -31,13 +37,14 @@ class RefusedError(Exception):
 
 
 class NoCollectionError(RefusedError):
-    """There is nothing to serve yet."""
+    """There is nothing to serve: not yet, or no longer."""
 
     def __init__(self) -> None:
         super().__init__(
             503,
-            "there is no collection yet where the service was told to look: make one with "
-            "`boltzhash fit` and `boltzhash index`, and this page will find it",
+            "there is no collection where the service was told to look: it has not been made yet, or "
+            "it was deleted or moved. Make one with `boltzhash index`, or put it back: the service "
+            "will find it",
             retry_after="5",
         )
 
@@ -70,6 +77,12 @@ def as_refusal(error: Exception) -> RefusedError:
         return error
     if isinstance(error, CollectionBusyError):
         return busy("someone else is writing to the collection; nothing was changed. Try again")
+    if isinstance(error, CollectionGoneError):
+        _log.error("%s", error)
+        return busy(
+            "the collection was deleted or replaced while this was written, and it may be lost. Look "
+            "whether it is there, or write it again"
+        )
     if isinstance(error, DuplicateIdError):
         return RefusedError(409, f"{error}. Send overwrite: true to replace documents")
     if isinstance(error, CollectionError | ModelError):

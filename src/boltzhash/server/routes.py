@@ -201,7 +201,7 @@ async def stats(service: Served) -> Response:
 @api.get("/fields", response_model=messages.Fields, tags=["collection"])
 async def fields(service: Served) -> Response:
     """The metadata fields that can be filtered by, with their commonest values."""
-    return as_json(await service.slow_reads.run(service.fields.view))
+    return as_json(await service.slow_reads.run(lambda r: service.fields.view(r)))
 
 
 @api.get("/bits", response_model=messages.Bits, tags=["bits"])

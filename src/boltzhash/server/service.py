@@ -49,10 +49,17 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         location = settings.collection
-        self.reads = ReadLane(location, _READERS, READ_SECONDS)
-        self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS)
-        self.writes = WriteLane(location, 1, WRITE_WAIT)
+        self.reads = ReadLane(location, _READERS, READ_SECONDS, self.forget)
+        self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS, self.forget)
+        self.writes = WriteLane(location, 1, WRITE_WAIT, self.forget)
         self.metrics = Metrics()
+        self.forget()
+
+    def forget(self) -> None:
+        """All that was worked out: another collection may have the same generation.
+
+        What is being worked out goes into the objects that it began with, which nobody asks again.
+        """
         self.bits = KnownBits()
         self.duplicates = DuplicateGroups()
         self.fields = FieldCounts()
