@@ -71,6 +71,7 @@ def serve(options: argparse.Namespace) -> int:
     )
     if not is_collection(options.collection):
         say(f"{options.collection} is not a collection (yet): the page says how to make one")
+    _check_readable(settings.collection)
     with share_between_processes():
         try:
             from boltzhash.server.run import run
@@ -78,6 +79,25 @@ def serve(options: argparse.Namespace) -> int:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
         has_started = run(settings, options.host, options.port, options.workers, announce=say)
         return OK if has_started else FILE_ERROR
+
+
+def _check_readable(location: str) -> None:
+    """Refuse to start with a collection that is damaged; one that is not there yet may come."""
+    from boltzhash.collection import Collection
+    from boltzhash.errors import (
+        CollectionBusyError,
+        CollectionError,
+        ModelError,
+        NoSuchCollectionError,
+    )
+
+    try:
+        with Collection.open(location) as collection:
+            collection.standing()
+    except (NoSuchCollectionError, CollectionBusyError):
+        pass
+    except (CollectionError, ModelError) as error:
+        raise OSError(str(error)) from error  # of a file: the exit code says so
 
 
 def make_map(options: argparse.Namespace) -> int:

@@ -37,8 +37,10 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with suppress(refusals.NoCollectionError):
-            await service.reads.run(len)  # so that the first request does not wait for the model
+        # So that the first request does not wait for the model. If there is none, or it cannot be read,
+        # requests are told so: a worker that ended here would leave connections unanswered.
+        with suppress(refusals.RefusedError):
+            await service.reads.run(len)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FilterWarning)  # clients find it in their answers
             yield
