@@ -24,6 +24,9 @@ from services import serving_in_a_thread
             "such as https://search.example.org, got 'example.org'",
         ),
         (("--allow-origin", "*"), "got '*'"),
+        (("--allowed-hosts", "a.example,http://b"), "got 'http://b'"),
+        (("--allowed-hosts", "a.example:80"), "a name without scheme and port"),
+        (("--allowed-hosts", ""), "got ''"),
         (("--allow-origin", "https://example.org/"), "got 'https://example.org/'"),
     ],
 )
@@ -80,7 +83,7 @@ def test_settings_reach_workers_and_the_key_does_not_travel_with_them(
 ) -> None:
     monkeypatch.setenv("BOLTZHASH_API_KEY", "secret-key")
     monkeypatch.setenv(SETTINGS_VARIABLE, "")
-    settings = Settings(str(tmp_path), ("https://example.org",), False, "secret-key")
+    settings = Settings(str(tmp_path), ("https://example.org",), ("a.example",), "secret-key")
     settings.to_environment()
     assert "secret-key" not in os.environ[SETTINGS_VARIABLE]
     assert "secret-key" not in repr(settings)

@@ -613,6 +613,70 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
         assert text in page
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/page/app.js", "/v1/stats", "/healthz", "/metrics", "/nothing", "/v1/search"],
+)
+def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> None:
+    """It was 405 everywhere."""
+    get, head = served.client.get(path), served.client.head(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    names = ("content-type", "content-length", "etag", "allow", "content-security-policy")
+    if path == "/metrics":
+        names = ("content-type",)  # it counts requests
+    assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+
+
+def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
+    """An absolute one names the scheme and the path that the service sees, not those of a proxy."""
+    get = served.client.get
+    assert get("/v1/stats/").status_code == 307
+    assert get("/v1/stats/").headers["location"] == "../stats"
+    asked = get("/v1/duplicates/?min_similarity=0.9&keep=newest")
+    assert asked.headers["location"] == "../duplicates?min_similarity=0.9&keep=newest"
+    followed = get("/v1/bits/3/", follow_redirects=True)
+    assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
+    found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
+    assert found.json()["hits"]
+    for path in ("/nothing/", "/v1/stats//", "/v1//"):
+        assert get(path).status_code == 404
+
+
+def test_a_request_is_called_in_answer_and_log_as_its_sender_calls_it(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder) as service:
+        given = service.client.get("/v1/stats", headers={"x-request-id": "proxy-7"})
+        assert given.headers["x-request-id"] == "proxy-7"
+        made = {service.client.get("/nothing").headers["x-request-id"] for _ in range(2)}
+        odd = service.client.get("/healthz", headers={"x-request-id": "two words"})
+        made.add(odd.headers["x-request-id"])
+        assert len(made) == 3
+        assert all(re.fullmatch("[0-9a-f]{32}", each) for each in made)
+        (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
+        name = {"x-request-id": "unlucky"}
+        refused = service.client.post("/v1/search", json={"text": "moon"}, headers=name)
+        assert refused.status_code == 500
+        date = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[unlucky\] .*collection"
+        assert re.search(date, service.log.read_text(), re.MULTILINE)
+
+
+def test_errors_have_a_code_for_programs(served: Any) -> None:
+    def code(answer: httpx.Response) -> str:
+        return str(answer.json()["error"]["code"])
+
+    assert code(served.post("/v1/similar", id="nowhere")) == "no_such_document"
+    assert code(served.post("/v1/search", text="")) == "invalid"
+    assert code(served.post("/v1/search", text="a", k=0)) == "invalid"
+    assert code(served.post("/v1/documents", documents=[{"id": 1, "text": ""}])) == "key_needed"
+    twin = [{"id": "sky-1", "text": ""}]
+    assert code(served.write("/v1/documents", documents=twin)) == "id_exists"
+    assert code(served.client.get("/nowhere")) == "not_found"
+    assert code(served.client.delete("/v1/stats")) == "method_not_allowed"
+    schemas = served.client.get("/openapi.json").json()["components"]["schemas"]
+    assert {"busy", "no_collection"} < set(schemas["ErrorBody"]["properties"]["code"]["enum"])
+
+
 def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
     tag = served.client.get("/page/app.js").headers["etag"]
     for given in (tag, f"W/{tag}", f'"other", {tag}'):  # proxies that compress weaken tags

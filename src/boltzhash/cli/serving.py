@@ -34,6 +34,14 @@ def add_parsers(subparsers: Any) -> None:
         help="a site whose pages may use the service, or the name under which a proxy serves it, such "
         "as https://search.example.org; may be given several times",
     )
+    parser.add_argument(
+        "--allowed-hosts",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="names, with commas between them, that the service answers to besides localhost and IP "
+        "addresses; * is any; may be given several times",
+    )
     parser.set_defaults(run=serve)
 
     parser = subparsers.add_parser(
@@ -54,7 +62,7 @@ def serve(options: argparse.Namespace) -> int:
     from boltzhash.collection.locations import FOLDER
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
-    from boltzhash.server.settings import KEY_VARIABLE, Settings, is_loopback
+    from boltzhash.server.settings import KEY_VARIABLE, Settings
 
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
@@ -66,7 +74,7 @@ def serve(options: argparse.Namespace) -> int:
     settings = Settings(
         str(Path(location.url).absolute()) if is_folder else options.collection,
         tuple(options.allow_origin),
-        is_loopback(options.host),
+        tuple(name.strip() for names in options.allowed_hosts for name in names.split(",")),
         os.environ.get(KEY_VARIABLE),
     )
     if not is_collection(options.collection):

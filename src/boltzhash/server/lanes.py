@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections.abc import Callable
@@ -51,7 +52,8 @@ class Lane:
         deadline = time.monotonic() + self._seconds
         self._waiting += 1
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._executor, self._do, work, deadline)
+        in_context = contextvars.copy_context().run  # so that the log names the request
+        future = loop.run_in_executor(self._executor, in_context, self._do, work, deadline)
         try:
             return await asyncio.wait_for(future, self._seconds if self._cut_off else None)
         except TimeoutError as error:  # from wait_for: those of the work became refusals

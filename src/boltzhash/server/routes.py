@@ -34,6 +34,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     413: {"description": "The body is too large"},
     415: {"description": "The content type of the body is not JSON"},
     421: {"description": "The service does not answer to this host"},
+    431: {"description": "The headers are too large"},
     422: {"description": "A field is not what it should be"},
     500: {"description": "The collection is damaged"},
     503: {"description": "Busy, or there is no collection: try again"},
@@ -68,7 +69,9 @@ _bearer = HTTPBearer(auto_error=False, description=f"The key that {KEY_VARIABLE}
 def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
     if service.settings.api_key is None:
         raise RefusedError(
-            403, f"writing is off: start the service with a key in the environment, {KEY_VARIABLE}"
+            403,
+            f"writing is off: start the service with a key in the environment, {KEY_VARIABLE}",
+            code="writing_is_off",
         )
     if not is_key(service.settings, request.headers):
         raise RefusedError(
