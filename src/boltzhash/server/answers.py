@@ -77,7 +77,9 @@ def search_code(
 def stored_document(collection: Collection, id_: Id) -> Coded:
     found = collection.find([id_])
     if id_ not in found:
-        raise RefusedError(404, f"there is no document with the id {id_!r}")
+        raise RefusedError(
+            404, f"there is no document with the id {id_!r}", code="no_such_document"
+        )
     return found[id_]
 
 

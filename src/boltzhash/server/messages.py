@@ -24,6 +24,7 @@ from boltzhash.collection.filters import (
     parse_where,
 )
 from boltzhash.search.order import ORDERS, check_order
+from boltzhash.server.refusals import CODES
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
@@ -530,6 +531,9 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     status: int
+    code: Annotated[
+        str, Field(description="What it is, for programs", json_schema_extra={"enum": [*CODES]})
+    ]
     message: Annotated[str, Field(description="What to change")]
     details: list[ErrorDetail] = []
 
