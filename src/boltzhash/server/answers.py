@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ Floats = NDArray[np.float64]
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
+_FIRST_LOOKED_THROUGH = 200  # hits, for those among some documents; then more and more
+_MOST_LOOKED_THROUGH = 20_000
+
+Among = Container[Id]
 
 
 def search_text(
@@ -33,25 +38,57 @@ def search_text(
     by: str | None,
     where: dict[str, Any] | None,
     order: str | None,
+    among: Among | None = None,
 ) -> dict[str, Any]:
-    answer = collection.search(text, k, by=by, where=where, order=order)
+    answer = _best(lambda n: collection.search(text, n, by=by, where=where, order=order), k, among)
     return _as_json(collection, answer, Sought.by_query(collection.words, text))
 
 
 def search_similar(
-    collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
+    collection: Collection,
+    id_: Id,
+    k: int,
+    by: str | None,
+    where: dict[str, Any] | None,
+    among: Among | None = None,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
-    answer = collection.more_like(id_, k, by=by, where=where)
+    answer = _best(lambda n: collection.more_like(id_, n, by=by, where=where), k, among)
     return _as_json(collection, answer, _telling(collection, document))
 
 
+def _best(search: Callable[[int], Answer], k: int, among: Among | None) -> Answer:
+    """The best k hits among some documents, however far down they are.
+
+    Hits keep their order when more of them are asked for, so those left over are the right ones.
+    """
+    if among is None:
+        return search(k)
+    asked_for = _FIRST_LOOKED_THROUGH
+    while True:
+        answer = search(asked_for)
+        hits = [hit for hit in answer if hit.id in among][:k]
+        is_all = len(answer) < asked_for
+        if len(hits) == k or is_all or asked_for >= _MOST_LOOKED_THROUGH:
+            break
+        asked_for = min(asked_for * 6, _MOST_LOOKED_THROUGH)
+    warning = answer.warning
+    if len(hits) < k and not is_all:
+        warning = f"only the best {asked_for:,} documents of the collection were looked through"
+    return replace(answer, hits=hits, warning=warning)
+
+
 def search_code(
-    collection: Collection, code: str, k: int, where: dict[str, Any] | None
+    collection: Collection,
+    code: str,
+    k: int,
+    where: dict[str, Any] | None,
+    among: Among | None = None,
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    return _as_json(collection, collection.search(query, k, where=where))
+    answer = _best(lambda n: collection.search(query, n, where=where), k, among)
+    return _as_json(collection, answer)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:

@@ -154,6 +154,25 @@ class SimilarRequest(Strict):
     where: Where = None
 
 
+class MapSearchRequest(Strict):
+    text: Annotated[
+        Text | None, Field(description="A question, or null: give one of `text` and `id`, or none")
+    ] = None
+    id: Annotated[Id | None, Field(description="A document: more like it")] = None
+    region: Annotated[
+        StrictInt | None,
+        Field(
+            ge=0,
+            le=_INT64,
+            description="Only among the documents of this region of the map; with neither `text` nor "
+            "`id`, those most typical of it",
+        ),
+    ] = None
+    k: K = 10
+    by: By = None
+    where: Where = None
+
+
 class NearestRequest(Strict):
     code: Code
     k: K = 10
@@ -385,17 +404,44 @@ class Fields(Answer):
     fields: dict[str, list[Value]]
 
 
+class Region(BaseModel):
+    """A part of the map where points lie dense."""
+
+    parent: Annotated[int | None, Field(description="The number of the region around it")]
+    x: Annotated[int, Field(description="Where it is densest, 0 to 65535")]
+    y: int
+    spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
+    size: Annotated[int, Field(description="Points in it")]
+    words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
+
+
 class Map(Answer):
     made: Annotated[bool, Field(description="Whether there is a map; if not, see message")]
     message: str | None = None
     places: list[int] = []
     x: Annotated[list[int], Field(description="0 to 65535")] = []
     y: list[int] = []
+    regions: Annotated[
+        list[Region], Field(description="Regions in regions; a parent comes before its children")
+    ] = []
+    region_of: Annotated[
+        list[int], Field(description="For each point, the number of its smallest region, or -1")
+    ] = []
     field: str | None = None
     values: Annotated[list[str], Field(description="What the colours stand for")] = []
     ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
     colours: Annotated[list[int], Field(description="For each point, the index of its value")] = []
     left_out: Annotated[int, Field(description="Documents that have no point")] = 0
+
+
+class MapHit(Hit):
+    place: Annotated[int | None, Field(description="Of its point; null if it has none")]
+
+
+class MapHits(Answer):
+    query: AskedFor
+    hits: list[MapHit]
+    warning: str | None = None
 
 
 class Stats(Answer):

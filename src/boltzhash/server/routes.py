@@ -19,6 +19,7 @@ from boltzhash.server.answers import search_code, search_similar, search_text, s
 from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.duplicates import Asked
 from boltzhash.server.guard import is_key
+from boltzhash.server.map_search import search_on_map
 from boltzhash.server.metrics import CONTENT_TYPE
 from boltzhash.server.refusals import NoCollectionError, RefusedError
 from boltzhash.server.service import Service
@@ -248,6 +249,17 @@ async def collection_map(
 ) -> Response:
     """The points of all documents, for the page's map."""
     return as_json(await service.slow_reads.run(lambda r: service.map.view(r, field)))
+
+
+@api.post(
+    "/map/search",
+    response_model=messages.MapHits,
+    tags=["collection"],
+    responses=_errors(_NOT_THERE),
+)
+async def search_map(asked: messages.MapSearchRequest, service: Served) -> Response:
+    """Hits with their points on the map, within one of its regions or everywhere."""
+    return await _read(service, lambda r: search_on_map(r, service.map, asked))
 
 
 @api.get(
