@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from boltzhash import Hasher
 from boltzhash.collection import Collection
-from boltzhash.server.map_file import StoredMap, save_map
 from boltzhash.server.settings import Settings
+from browsing import AXE, HOSTILE, Watched, titles, until
 from services import serving_in_a_thread
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script> moon & "star"'
 VIEWS = {
     "welcome": "",
     "search": "?q=moon+star",
@@ -34,89 +26,6 @@ VIEWS = {
     "bits": "?view=bits&bit=1",
     "duplicates": "?view=duplicates&alike=50",
 }
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("there is no chromium: `make test-browser` installs it, or says how")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="session")
-def site(
-    tmp_path_factory: pytest.TempPathFactory,
-    serve: Callable[..., Any],
-    corrsh: Hasher,
-    documents: Any,
-) -> Iterator[Any]:
-    """A service with a map, whose points are put where the test can find them."""
-    folder = tmp_path_factory.mktemp("site") / "collection"
-    with Collection.create(folder, corrsh) as collection:
-        collection.add(documents)
-        collection.add([{"id": "hostile", "text": HOSTILE, "metadata": {"topic": HOSTILE}}])
-        collection.add([{"id": "edited", "text": documents[1]["text"] + " again"}])
-        rows = collection.rows()
-        grid = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32)
-        stored = StoredMap(corrsh.fingerprint(), rows.places, rows.codes, grid / 10)
-        save_map(collection, stored)
-    with serve(folder) as service:
-        yield service
-
-
-class Watched:
-    """A page whose complaints are collected."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self.page = page
-        self.address = address
-        self.complaints: list[str] = []
-        page.on("console", lambda message: self._console(message))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self._request(request))
-
-    def _console(self, message: Any) -> None:
-        by_the_test = "willReadFrequently" in message.text  # it looks at the pixels of a canvas
-        if message.type in ("error", "warning") and not by_the_test:
-            self.complaints.append(message.text)
-
-    def _request(self, request: Any) -> None:
-        if not request.url.startswith(self.address):
-            self.complaints.append(f"asked elsewhere: {request.url}")
-
-    def open(self, query: str = "") -> Any:
-        self.page.goto(f"{self.address}/{query}")
-        self.page.wait_for_load_state("networkidle")
-        return self.page
-
-
-@pytest.fixture
-def watched(browser: Any, site: Any) -> Iterator[Watched]:
-    context = browser.new_context(viewport={"width": 1200, "height": 800})
-    context.set_default_timeout(15_000)
-    made = Watched(context.new_page(), site.address)
-    yield made
-    context.close()
-    assert made.complaints == []
-
-
-def until(page: Any, expression: str) -> None:
-    """Wait until it holds. Playwright's own way needs eval, which the page's policy forbids."""
-    for _ in range(300):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"it never came to hold: {expression}")
-
-
-def titles(page: Any) -> list[str]:
-    return list(page.locator(".hit .title").all_inner_texts())
 
 
 # Searching
@@ -353,68 +262,6 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
 
 
 # The other views
-
-
-def test_the_map(watched: Watched, site: Any, documents: Any) -> None:
-    page = watched.open("?view=map")
-    page.wait_for_selector(".map canvas")
-    until(
-        page,
-        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
-        ".data.buffer)).size > 3)(document.querySelector('.map canvas'))",
-    )
-    assert page.locator(".legend .key").count() >= 3
-    box = page.locator(".map canvas").bounding_box()
-    view = page.evaluate(
-        "(c => ({w: c.clientWidth, h: c.clientHeight}))(document.querySelector('.map canvas'))"
-    )
-    side = min(view["w"], view["h"]) * 0.96
-    stretch = min(1.7, max(1, view["w"] * 0.96 / side))
-    # document 34 lies at (4/10, 3/10)
-    x = box["x"] + (view["w"] - side * stretch) / 2 + 0.4 * side * stretch
-    y = box["y"] + (view["h"] - side) / 2 + 0.3 * side
-    page.mouse.move(x, y)
-    page.wait_for_selector(".tip:not([hidden])")
-    assert page.locator(".tip b").inner_text() == documents[34]["id"]
-    page.mouse.wheel(0, -300)
-    page.mouse.move(x + 1, y)
-    page.mouse.click(x, y)
-    page.wait_for_selector(".like b")
-    assert page.locator(".like b").inner_text() == documents[34]["id"]
-    alike = site.client.post("/v1/similar", json={"id": documents[34]["id"], "k": 20}).json()
-    until_shown(page, alike["hits"])
-    assert len(score_labels(page)) == 20  # by words as well
-    page.go_back()
-    page.wait_for_selector(".map canvas")
-
-
-def test_the_map_by_keyboard_and_legend(watched: Watched) -> None:
-    page = watched.open("?view=map&field=topic")
-    page.wait_for_selector(".legend .key")
-    page.locator(".legend .key", has_text="sea").click()
-    assert page.locator(".legend .key", has_text="sea").get_attribute("aria-pressed") == "true"
-    page.locator(".map canvas").focus()
-    for key in ("+", "+", "ArrowLeft", "-", "0"):
-        page.keyboard.press(key)
-
-
-def test_the_bits(watched: Watched) -> None:
-    page = watched.open("?view=bits")
-    page.wait_for_selector("tbody tr")
-    assert page.locator("tbody tr").count() == 32
-    colours = (
-        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
-        ".data.buffer)).size)(document.querySelector('.heat'))"
-    )
-    assert page.evaluate(colours) > 10
-    page.get_by_role("button", name="Correlations").click()
-    assert page.evaluate(colours) > 10
-    page.locator("tbody .bit-name").nth(3).click()
-    page.wait_for_selector(".bit-details .hit")
-    assert page.locator(".bit-details h2").inner_text() == "Bit 3"
-    assert "bit=3" in page.url
-    page.get_by_role("button", name="More like this").first.click()
-    page.wait_for_selector(".like b")
 
 
 def test_the_duplicates(watched: Watched, site: Any) -> None:

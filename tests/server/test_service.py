@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -261,9 +262,66 @@ def test_a_filter_that_nothing_could_match_is_pointed_out(served: Any) -> None:
 
 
 def test_null_is_no_filter(served: Any) -> None:
-    plain = served.post("/v1/search", text="star").json()
-    assert served.post("/v1/search", text="star", where=None).json() == plain
-    assert served.post("/v1/search", text="star", where={}).json() == plain
+    def found(**asked: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = served.post("/v1/search", text="star", **asked).json()
+        del answer["milliseconds"]
+        return answer
+
+    assert found(where=None) == found(where={}) == found()
+
+
+@pytest.mark.parametrize("by", ["both", "words", "codes"])
+def test_offset_goes_on_where_the_last_answer_ended(served: Any, by: str) -> None:
+    whole = served.post("/v1/search", text="star and planet", k=30, by=by).json()["hits"]
+    parts = [
+        served.post("/v1/search", text="star and planet", k=7, offset=offset, by=by).json()
+        for offset in (0, 7, 14, 21)
+    ]
+    assert [hit for part in parts for hit in part["hits"]] == whole[:28]
+    assert len({part["total"] for part in parts}) == 1
+
+
+def test_offset_of_documents_like_one_and_near_a_code(served: Any) -> None:
+    for path, asked in (("similar", {"id": "sky-3"}), ("nearest", {"code": "0102fe80"})):
+        whole = served.post(f"/v1/{path}", k=20, **asked).json()["hits"]
+        assert served.post(f"/v1/{path}", k=5, offset=10, **asked).json()["hits"] == whole[10:15]
+
+
+def test_offset_reaches_no_further_than_hits_are_in_order(served: Any) -> None:
+    assert served.post("/v1/search", text="star", k=100, offset=400).json()["hits"] == []
+    refused = served.post("/v1/search", text="star", k=100, offset=401)
+    assert refused.status_code == 422
+    assert "at most 500 together, got 501" in refused.json()["error"]["message"]
+
+
+def test_facets_count_what_matches(served: Any, documents: Any) -> None:
+    asked = {"text": "star bread", "k": 1, "facets": ["topic", "number"]}
+    answer = served.post("/v1/search", by="words", **asked).json()
+    having = [d for d in documents if {"star", "bread"} & set(tokenize(d["text"]))]
+    assert 1 < len(having) < len(documents)
+    assert answer["total"] == len(having)
+    topics = Counter(d["metadata"]["topic"] for d in having if "topic" in d["metadata"])
+    expected = sorted(topics.items(), key=lambda pair: (-pair[1], pair[0]))
+    facets = answer["facets"]
+    assert facets["topic"]["values"] == [{"value": v, "count": n} for v, n in expected]
+    numbers = [d["metadata"]["number"] for d in having if "number" in d["metadata"]]
+    assert (facets["number"]["least"], facets["number"]["most"]) == (min(numbers), max(numbers))
+    assert (facets["topic"]["least"], facets["topic"]["most"]) == (None, None)
+    both = served.post("/v1/search", **asked).json()
+    assert (both["total"], both["facets"]) == (answer["total"], facets)
+    by_code = served.post("/v1/nearest", code="00000000", facets=["topic"]).json()
+    assert by_code["total"] == len(documents)
+    assert sum(value["count"] for value in by_code["facets"]["topic"]["values"]) == 90
+    few = served.post("/v1/nearest", code="00000000", where={"topic": "sea"}).json()
+    assert few["total"] == 30
+    assert "facets" not in few
+    misspelt = served.post("/v1/search", text="star", facets=["topik"]).json()
+    assert "'topik' (is 'topic' meant?)" in misspelt["warning"]
+
+
+def test_an_answer_says_how_long_it_took(served: Any) -> None:
+    answer = served.post("/v1/search", text="star").json()
+    assert 0 < answer["milliseconds"] < 30_000  # for which the client waits
 
 
 def test_a_query_of_unknown_words_says_so_and_finds_by_its_words(

@@ -23,6 +23,7 @@ from boltzhash.collection.duplicates import (
 )
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_codes_of, write_jsonl
+from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
@@ -32,6 +33,7 @@ from boltzhash.collection.requests import (
     check_radius,
     check_wait,
     check_wanted,
+    checked_facets,
     checked_search,
 )
 from boltzhash.collection.resuming import Trail, trail_of
@@ -39,6 +41,7 @@ from boltzhash.collection.statistics import statistics
 from boltzhash.collection.store import (
     BATCH,
     FieldValue,
+    Mask,
     OnBatch,
     Places,
     Rows,
@@ -298,6 +301,7 @@ class Collection:
         where: Where | None = None,
         order: str | None = None,
         approximate: bool = False,
+        facets: Sequence[str] | None = None,
     ) -> Answer:
         """The k documents that answer a text best, by its words and its code; or the nearest to a code.
 
@@ -324,8 +328,16 @@ class Collection:
         approximate : bool
             By codes: ask the index of :meth:`build_approximate`, which is faster and may miss
             documents.
+        facets : list of str, optional
+            Metadata fields whose values are counted over all documents that match: those that have a
+            word of the query (and what ``where`` and the query demand), or by codes those that
+            ``where`` lets through. The answer's ``facets`` has a
+            :class:`boltzhash.collection.Facet` for each, and its ``total`` says how many match; an
+            empty list counts these alone. By both, documents that only their codes bring are hits
+            beyond those that match.
         """
         check_not_empty(query)
+        counted = checked_facets(facets)
         request = checked_search(
             self._store, query, k, by=by, where=where, order=order, approximate=approximate
         )
@@ -333,18 +345,22 @@ class Collection:
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query)
+            matching: Mask | None = None
             if coded.text is None or request.by == "codes":
                 hits = self._nearest(standing, coded, request)
             else:
                 words = words_of(hasher.language)
                 wanted = check_wanted(coded.text, words.query(coded.text))
-                hits = self._store.ranked(
+                hits, matching = self._store.ranked(
                     coded, wanted, words, request.k, request.conditions, by=request.by
                 )
             warning = self._why_empty(standing, coded, request.conditions, hits)
-            return Answer(
+            found = Answer(
                 hits, coded.text, coded.code, coded.known_words, request.by, coded.margins, warning
             )
+            if counted is None:
+                return found
+            return with_counts(found, self._store, standing, request.conditions, matching, counted)
 
         return _pointed_out(self._read(answer))
 
@@ -372,7 +388,7 @@ class Collection:
             else:
                 words = words_of(hasher.language)
                 wanted = words.like(document)
-                hits = self._store.ranked(
+                hits, _ = self._store.ranked(
                     coded, wanted, words, k + 1, request.conditions, by=request.by
                 )
             others = [hit for hit in hits if hit.id != id][:k]
@@ -589,6 +605,14 @@ class Collection:
     def rows(self) -> Rows:
         """All places with their codes, in the order of insertion."""
         return self._read(lambda _: self._store.rows())
+
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        """The next n documents after a place, in the order of insertion, with their places.
+
+        Places begin at 1 and are never given out twice, so a walk through the collection, from 0 on,
+        sees everything that stays in it, whatever is written meanwhile.
+        """
+        return self._read(lambda _: self._store.page(after, n))
 
     def documents_at(self, places: Places) -> list[Document]:
         """The documents at places in the order of insertion, an int64 array of shape (n,)."""

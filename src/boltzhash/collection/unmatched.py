@@ -40,16 +40,24 @@ def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str
     return next((problem for c in on_fields for problem in _problem(store, code, c)), None)
 
 
+def no_such_field(store: Store, code: Codes, field: str) -> str | None:
+    """That no document has a field, and which one is meant perhaps; None if one has it."""
+    if store.top_k(code, 1, [Has(field)], approximate=False):
+        return None
+    return f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
+
+
 def _problem(store: Store, code: Codes, condition: OnField) -> Iterator[str]:
     field = condition.field
-    having = store.top_k(code, 1, [Has(field)], approximate=False)
-    if not having:
-        yield f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
+    missing = no_such_field(store, code, field)
+    if missing is not None:
+        yield missing
         return
     asked = _asked_kinds(condition)
     of_these_kinds = AnyOf(tuple(_of_kind(field, kind) for kind in asked))
     if asked and not store.top_k(code, 1, [of_these_kinds], approximate=False):
-        document = having[0].document
+        (having,) = store.top_k(code, 1, [Has(field)], approximate=False)
+        document = having.document
         metadata = {} if document is None else document.metadata or {}
         yield (
             f"no document has {' or '.join(asked)} in the field {_shown(field)}, as the filter asks "

@@ -113,7 +113,7 @@ class Finder:
             yield [
                 self._hit(row, distance, documents)._replace(score=score, words=part)
                 for row, score, part, distance in zip(
-                    *(array.tolist() for array in best), strict=True
+                    *(array.tolist() for array in best[:4]), strict=True
                 )
             ]
 

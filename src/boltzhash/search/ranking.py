@@ -35,12 +35,16 @@ class CodesByPlace(Protocol):
 
 
 class Ranked(NamedTuple):
-    """Places, best first, each with its score, BM25 and Hamming distance: arrays of one length."""
+    """Places, best first, each with its score, BM25 and Hamming distance: arrays of one length.
+
+    ``matching`` says of every place whether its document has a word asked for and may be a hit.
+    """
 
     places: Places
     scores: Floats
     words: Floats
     distances: NDArray[np.int32]
+    matching: Mask
 
     def hits(self, found: Iterable[Coded]) -> list[Hit]:
         """With the documents at these places."""
@@ -109,7 +113,10 @@ def rank(
         scores = scores + query.weight * agreement(margins, packed)
     distances = hamming(query.code[None], packed)[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
-    return Ranked(candidates[order], scores[order], words[order], distances[order])
+    matching = found.scores != 0
+    if allowed is not None:
+        matching &= allowed[: len(matching)]
+    return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
 
 
 def _margins(query: CodedQuery) -> Floats:

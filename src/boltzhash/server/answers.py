@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Hit
+from boltzhash.collection import Answer, Collection, Facet, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -25,10 +24,6 @@ Floats = NDArray[np.float64]
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
-_FIRST_LOOKED_THROUGH = 200  # hits, for those among some documents; then more and more
-_MOST_LOOKED_THROUGH = 20_000
-
-Among = Container[Id]
 
 
 def search_text(
@@ -38,10 +33,11 @@ def search_text(
     by: str | None,
     where: dict[str, Any] | None,
     order: str | None,
-    among: Among | None = None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
-    answer = _best(lambda n: collection.search(text, n, by=by, where=where, order=order), k, among)
-    return _as_json(collection, answer, Sought.by_query(collection.words, text))
+    answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
+    return answer_as_json(collection, answer, Sought.by_query(collection.words, text), offset)
 
 
 def search_similar(
@@ -50,33 +46,12 @@ def search_similar(
     k: int,
     by: str | None,
     where: dict[str, Any] | None,
-    among: Among | None = None,
+    offset: int = 0,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
-    answer = _best(lambda n: collection.more_like(id_, n, by=by, where=where), k, among)
-    return _as_json(collection, answer, _telling(collection, document))
-
-
-def _best(search: Callable[[int], Answer], k: int, among: Among | None) -> Answer:
-    """The best k hits among some documents, however far down they are.
-
-    Hits keep their order when more of them are asked for, so those left over are the right ones.
-    """
-    if among is None:
-        return search(k)
-    asked_for = _FIRST_LOOKED_THROUGH
-    while True:
-        answer = search(asked_for)
-        hits = [hit for hit in answer if hit.id in among][:k]
-        is_all = len(answer) < asked_for
-        if len(hits) == k or is_all or asked_for >= _MOST_LOOKED_THROUGH:
-            break
-        asked_for = min(asked_for * 6, _MOST_LOOKED_THROUGH)
-    warning = answer.warning
-    if len(hits) < k and not is_all:
-        warning = f"only the best {asked_for:,} documents of the collection were looked through"
-    return replace(answer, hits=hits, warning=warning)
+    answer = collection.more_like(id_, offset + k, by=by, where=where)
+    return answer_as_json(collection, answer, sought_like(collection, document), offset)
 
 
 def search_code(
@@ -84,11 +59,12 @@ def search_code(
     code: str,
     k: int,
     where: dict[str, Any] | None,
-    among: Among | None = None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    answer = _best(lambda n: collection.search(query, n, where=where), k, among)
-    return _as_json(collection, answer)
+    answer = collection.search(query, offset + k, where=where, facets=facets)
+    return answer_as_json(collection, answer, offset=offset)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
@@ -166,7 +142,7 @@ def hits_as_json(
     return [_hit_as_json(hit, marks, _parts(hit, margins, weight)) for hit in hits]
 
 
-def _telling(collection: Collection, document: Document) -> Sought:
+def sought_like(collection: Collection, document: Document) -> Sought:
     """The words of a document to mark in others: all would be too many, if the model knows some."""
     telling = telling_words(collection.hasher, document.text)
     if not telling:
@@ -206,8 +182,8 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _as_json(
-    collection: Collection, answer: Answer, sought: Sought | None = None
+def answer_as_json(
+    collection: Collection, answer: Answer, sought: Sought | None = None, offset: int = 0
 ) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
     query = {
@@ -216,9 +192,23 @@ def _as_json(
         "known_words": answer.known_words,
     }
     takes_part = answer.by == "both" and answer.known_words != 0
+    margins = answer.margins if takes_part else None
     return {
         "generation": collection.standing().generation,
         "query": query,
-        "hits": hits_as_json(collection, answer, sought, answer.margins if takes_part else None),
+        **({} if answer.total is None else {"total": answer.total}),
+        "hits": hits_as_json(collection, answer.hits[offset:], sought, margins),
+        **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
         **({} if answer.warning is None else {"warning": answer.warning}),
+    }
+
+
+def _facets_as_json(facets: Mapping[str, Facet]) -> dict[str, Any]:
+    return {
+        field: {
+            "values": [{"value": value, "count": n} for value, n in facet.values],
+            "least": facet.least,
+            "most": facet.most,
+        }
+        for field, facet in facets.items()
     }

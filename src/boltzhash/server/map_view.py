@@ -57,11 +57,15 @@ class ShownMap(NamedTuple):
     left_out: int  # documents that have no point
     place_of: dict[Id, int]
 
-    def ids_within(self, region: int) -> set[Id]:
+    def has(self, region: int) -> NDArray[np.bool_]:
+        """Which points are in a region."""
         n = len(self.regions.parents)
         if region >= n:
             raise RefusedError(404, f"the map has {n} regions, numbered from 0; got {region}")
-        within = set(self.places[self.regions.has(region)].tolist())
+        return self.regions.has(region)
+
+    def ids_within(self, region: int) -> set[Id]:
+        within = set(self.places[self.has(region)].tolist())
         return {id_ for id_, place in self.place_of.items() if place in within}
 
 

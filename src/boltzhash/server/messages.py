@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -12,9 +12,11 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 from boltzhash.codes import MAX_BITS
+from boltzhash.collection.facets import MOST_VALUES
 from boltzhash.collection.filters import (
     COMBINATIONS,
     OneOf,
@@ -26,10 +28,13 @@ from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
     MAX_DEPTH,
+    MAX_FACETS,
+    MAX_FIELD,
     MAX_IN_GROUP,
     MAX_K,
     MAX_LISTED_IN_GROUP,
     MAX_QUERY,
+    MAX_REACH,
     MAX_TEXT,
     MAX_VALUES,
 )
@@ -125,6 +130,24 @@ Order = Annotated[
 ]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
 
+Offset = Annotated[
+    StrictInt,
+    Field(
+        ge=0,
+        le=MAX_REACH - 1,
+        description=f"How many hits to leave out; with k at most {MAX_REACH}, beyond which the order "
+        "is not worked out",
+    ),
+]
+Facets = Annotated[
+    list[Annotated[StrictStr, Field(max_length=MAX_FIELD)]],
+    Field(
+        max_length=MAX_FACETS,
+        description="Metadata fields whose values are counted over all documents that match",
+        examples=[["lang", "year"]],
+    ),
+]
+
 
 class Strict(BaseModel):
     """A body in which a misspelt field is an error, not ignored."""
@@ -132,7 +155,23 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchRequest(Strict):
+class Paged(Strict):
+    """Asks for some hits of an order."""
+
+    k: K = 10
+    offset: Offset = 0
+
+    @model_validator(mode="after")
+    def _check_reach(self) -> Self:
+        if self.offset + self.k > MAX_REACH:
+            raise ValueError(
+                f"offset and k may be at most {MAX_REACH} together, got {self.offset + self.k}: "
+                "a filter narrows a search, and GET /v1/documents goes through all documents"
+            )
+        return self
+
+
+class SearchRequest(Paged):
     text: Annotated[
         Text,
         Field(
@@ -141,15 +180,14 @@ class SearchRequest(Strict):
             examples=["read a csv file"],
         ),
     ]
-    k: K = 10
     by: By = None
     where: Where = None
     order: Order = None
+    facets: Facets = []
 
 
-class SimilarRequest(Strict):
+class SimilarRequest(Paged):
     id: Id
-    k: K = 10
     by: By = None
     where: Where = None
 
@@ -173,10 +211,10 @@ class MapSearchRequest(Strict):
     where: Where = None
 
 
-class NearestRequest(Strict):
+class NearestRequest(Paged):
     code: Code
-    k: K = 10
     where: Where = None
+    facets: Facets = []
 
 
 class TextQuery(Strict):
@@ -281,9 +319,40 @@ class AskedFor(BaseModel):
     ]
 
 
+class Value(BaseModel):
+    value: str | int | float | bool
+    count: int
+
+
+class FacetCounts(BaseModel):
+    values: Annotated[
+        list[Value],
+        Field(description=f"The {MOST_VALUES} commonest, with how many documents have each"),
+    ]
+    least: Annotated[
+        int | float | None, Field(description="The least number in the field, null if none")
+    ]
+    most: int | float | None
+
+
 class Hits(Answer):
     query: AskedFor
+    total: Annotated[
+        int | None,
+        Field(
+            description="How many documents match: those with a word of the query, or by codes all that "
+            "the filter lets through. By both, more may be hits, for their codes alone. Not counted "
+            "for documents like one"
+        ),
+    ] = None
     hits: list[Hit]
+    facets: Annotated[
+        dict[str, FacetCounts] | None,
+        Field(description="By field, over all documents that match; there if it was asked for"),
+    ] = None
+    milliseconds: Annotated[
+        float, Field(description="What the service took, waiting for a thread included")
+    ]
     warning: Annotated[
         str | None,
         Field(
@@ -395,11 +464,6 @@ class Duplicates(Answer):
     groups: list[Group]
 
 
-class Value(BaseModel):
-    value: str | int | float | bool
-    count: int
-
-
 class Fields(Answer):
     fields: dict[str, list[Value]]
 
@@ -440,6 +504,9 @@ class MapHit(Hit):
 
 class MapHits(Answer):
     query: AskedFor
+    total: Annotated[
+        int | None, Field(description="As in a search; there only if no region is asked for")
+    ] = None
     hits: list[MapHit]
     warning: str | None = None
 

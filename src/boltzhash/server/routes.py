@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -88,25 +89,30 @@ def as_json(answer: dict[str, Any]) -> Response:
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
-    return await _read(
-        service,
-        lambda r: search_text(r, asked.text, asked.k, asked.by, asked.where, asked.order),
-    )
+
+    def work(collection: Collection) -> dict[str, Any]:
+        how = (asked.k, asked.by, asked.where, asked.order, asked.offset, asked.facets)
+        return search_text(collection, asked.text, *how)
+
+    return await _timed(service, work)
 
 
 @api.post("/similar", response_model=messages.Hits, tags=["search"], responses=_errors(_NOT_THERE))
 async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
     """More documents like one in the collection."""
-    return await _read(
+    return await _timed(
         service,
-        lambda r: search_similar(r, asked.id, asked.k, asked.by, asked.where),
+        lambda r: search_similar(r, asked.id, asked.k, asked.by, asked.where, asked.offset),
     )
 
 
 @api.post("/nearest", response_model=messages.Hits, tags=["search"])
 async def nearest(asked: messages.NearestRequest, service: Served) -> Response:
     """The documents whose codes are nearest to a code."""
-    return await _read(service, lambda r: search_code(r, asked.code, asked.k, asked.where))
+    return await _timed(
+        service,
+        lambda r: search_code(r, asked.code, asked.k, asked.where, asked.offset, asked.facets),
+    )
 
 
 @api.post(
@@ -310,6 +316,13 @@ async def metrics(service: Served) -> Response:
     with suppress(NoCollectionError):
         documents, generation = await service.reads.run(work)
     return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)
+
+
+async def _timed(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:
+    """An answer that says how long it took."""
+    start = time.perf_counter()
+    answer = await service.reads.run(work)
+    return as_json({**answer, "milliseconds": round(1000 * (time.perf_counter() - start), 2)})
 
 
 async def _read(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:

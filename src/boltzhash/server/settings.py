@@ -8,6 +8,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
 
+from boltzhash.search.order import CANDIDATES
+
 KEY_VARIABLE = "BOLTZHASH_API_KEY"
 SETTINGS_VARIABLE = "BOLTZHASH_SERVICE"  # how worker processes get theirs
 
@@ -16,6 +18,9 @@ MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
 MAX_QUERY = 100_000  # characters
 MAX_TEXT = 1_000_000  # characters of a document that is added
 MAX_K = 100
+MAX_REACH = CANDIDATES  # hits that offset and k reach: as many are put in order
+MAX_FACETS = 10
+MAX_FIELD = 200  # characters of a field's name
 MAX_BATCH = 1000  # documents per request: one transaction
 MAX_CONDITIONS = 32  # of a filter
 MAX_VALUES = 1000  # of a condition
