@@ -66,10 +66,7 @@ def _typical_code(collection: Collection, shown: ShownMap, region: int) -> Codes
 
 
 def _best(search: Callable[[int], Answer], k: int, among: Container[Id] | None) -> Answer:
-    """The best k hits among some documents, however far down they are.
-
-    Hits keep their order when more of them are asked for, so those left over are the right ones.
-    """
+    """The best k hits among some documents: more and more hits are looked through until k are found."""
     if among is None:
         return search(k)
     asked_for = _FIRST_LOOKED_THROUGH

@@ -76,7 +76,7 @@ export class Chart {
     const x = (this.canvas.width / 2 - left) / (scale * stretch);
     const y = (this.canvas.height / 2 - top) / scale;
     if (Math.abs(zoomed - 1) < 1e-3 && Math.hypot(x - 0.5, y - 0.5) < 1e-3) return "";
-    return [x.toFixed(4), y.toFixed(4), zoomed.toFixed(3)].join(",");
+    return [x.toFixed(5), y.toFixed(5), zoomed.toFixed(4)].join(",");
   }
 
   look(place) {
