@@ -404,16 +404,29 @@ class Deleted(Answer):
 
 class Bit(BaseModel):
     bit: int
+    reversed: Annotated[
+        bool, Field(description="Whether those with it off go with the others of its group")
+    ]
     share_on: Annotated[float, Field(description="Share of the sampled documents that have it on")]
-    on: Annotated[list[str], Field(description="Words of documents that have it on")]
+    on: Annotated[
+        list[str], Field(description="Words that set documents with it on apart from the others")
+    ]
     off: list[str]
+
+
+class BitGroup(BaseModel):
+    """Bits that go together: on, or off if they are reversed."""
+
+    bits: Annotated[list[int], Field(description="The most alike side by side")]
+    words: Annotated[list[str], Field(description="What their documents have in common")]
+    against: Annotated[list[str], Field(description="The same of the other side")]
 
 
 class Bits(Answer):
     n_bits: int
     sampled: Annotated[int, Field(description="How many documents shares were counted on")]
-    words_from: Annotated[str, Field(description='"decoder" or "documents"')]
     bits: list[Bit]
+    groups: list[BitGroup]
     correlations: Annotated[
         list[list[float]] | None, Field(description="In the codes of the sampled documents")
     ]
@@ -432,9 +445,9 @@ class BitDocuments(Answer):
         list[tuple[int, float]], Field(description="The bits most correlated with it")
     ]
     documents: Annotated[
-        list[Hit],
-        Field(description="The documents for which the bit is surest, or the first with it"),
+        list[Hit], Field(description="Documents with it on, those first of which it is surest")
     ]
+    against: Annotated[list[Hit], Field(description="The same of documents with it off")]
 
 
 class Duplicate(BaseModel):
