@@ -231,68 +231,6 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
 # The other views
 
 
-def test_the_map(watched: Watched, site: Any, documents: Any) -> None:
-    page = watched.open("?view=map")
-    page.wait_for_selector(".map canvas")
-    until(
-        page,
-        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
-        ".data.buffer)).size > 3)(document.querySelector('.map canvas'))",
-    )
-    assert page.locator(".legend .key").count() >= 3
-    box = page.locator(".map canvas").bounding_box()
-    view = page.evaluate(
-        "(c => ({w: c.clientWidth, h: c.clientHeight}))(document.querySelector('.map canvas'))"
-    )
-    side = min(view["w"], view["h"]) * 0.96
-    stretch = min(1.7, max(1, view["w"] * 0.96 / side))
-    # document 34 lies at (4/10, 3/10)
-    x = box["x"] + (view["w"] - side * stretch) / 2 + 0.4 * side * stretch
-    y = box["y"] + (view["h"] - side) / 2 + 0.3 * side
-    page.mouse.move(x, y)
-    page.wait_for_selector(".tip:not([hidden])")
-    assert page.locator(".tip b").inner_text() == documents[34]["id"]
-    page.mouse.wheel(0, -300)
-    page.mouse.move(x + 1, y)
-    page.mouse.click(x, y)
-    page.wait_for_selector(".like b")
-    assert page.locator(".like b").inner_text() == documents[34]["id"]
-    alike = site.client.post("/v1/similar", json={"id": documents[34]["id"], "k": 20}).json()
-    until_shown(page, alike["hits"])
-    assert len(score_labels(page)) == 20  # by words as well
-    page.go_back()
-    page.wait_for_selector(".map canvas")
-
-
-def test_the_map_by_keyboard_and_legend(watched: Watched) -> None:
-    page = watched.open("?view=map&field=topic")
-    page.wait_for_selector(".legend .key")
-    page.locator(".legend .key", has_text="sea").click()
-    assert page.locator(".legend .key", has_text="sea").get_attribute("aria-pressed") == "true"
-    page.locator(".map canvas").focus()
-    for key in ("+", "+", "ArrowLeft", "-", "0"):
-        page.keyboard.press(key)
-
-
-def test_the_bits(watched: Watched) -> None:
-    page = watched.open("?view=bits")
-    page.wait_for_selector("tbody tr")
-    assert page.locator("tbody tr").count() == 32
-    colours = (
-        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
-        ".data.buffer)).size)(document.querySelector('.heat'))"
-    )
-    assert page.evaluate(colours) > 10
-    page.get_by_role("button", name="Correlations").click()
-    assert page.evaluate(colours) > 10
-    page.locator("tbody .bit-name").nth(3).click()
-    page.wait_for_selector(".bit-details .hit")
-    assert page.locator(".bit-details h2").inner_text() == "Bit 3"
-    assert "bit=3" in page.url
-    page.get_by_role("button", name="More like this").first.click()
-    page.wait_for_selector(".like b")
-
-
 def test_the_duplicates(watched: Watched, site: Any) -> None:
     page = watched.open("?view=duplicates")
     page.wait_for_selector(".group")

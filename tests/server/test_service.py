@@ -355,10 +355,9 @@ def test_an_explanation_has_the_bits_of_both_codes(
     assert answer["distance"] == int((ours != theirs).sum())
     assert [bit["agrees"] for bit in answer["bits"]] == (ours == theirs).tolist()
     assert [bit["on"] for bit in answer["bits"]] == theirs.tolist()
-    words = corrsh.explain(12)
+    words = served.client.get("/v1/bits").json()["bits"]
     for bit in answer["bits"]:
-        side = words[bit["bit"]].up if bit["on"] else words[bit["bit"]].down
-        assert bit["words"] == [word for word, _ in side]
+        assert bit["words"] == words[bit["bit"]]["on" if bit["on"] else "off"]
         assert bit["in_query"] == [w for w in bit["words"] if w in tokenize(text)]
         assert bit["in_document"] == [w for w in bit["words"] if w in tokenize(hit["text"])]
     shared = set(tokenize(text)).intersection(tokenize(hit["text"]))
@@ -396,15 +395,44 @@ def test_bits_are_counted_and_correlated_as_numpy_does(
 def test_a_bit_lists_the_documents_of_which_it_is_surest(
     served: Any, corrsh: Hasher, documents: Any
 ) -> None:
+    """By margins: probabilities round to 1, and then the first in the alphabet came first."""
     texts = [d["text"] for d in documents]
-    on = unpack(corrsh.transform(texts)).sum(axis=0)
-    number = int(np.argmax(on))
+    bits = unpack(corrsh.transform(texts))
+    number = int(np.argmax(bits.sum(axis=0)))
     answer = served.client.get(f"/v1/bits/{number}").json()
-    sure = corrsh.bit_probabilities(texts)[:, number]
-    sure[~unpack(corrsh.transform(texts))[:, number]] = -1
-    expected = [documents[i]["id"] for i in np.argsort(-sure, kind="stable")[:20]]
-    assert [hit["id"] for hit in answer["documents"]] == expected[: min(20, on[number])]
+    margins = corrsh.margins(texts)[:, number]
+    assert (bits[:, number] == (margins > 0)).all()
+    order = np.argsort(-margins, kind="stable")
+    on = [documents[i]["id"] for i in order if margins[i] > 0]
+    off = [documents[i]["id"] for i in np.argsort(margins, kind="stable") if margins[i] <= 0]
+    assert [hit["id"] for hit in answer["documents"]] == on[:20]
+    assert [hit["id"] for hit in answer["against"]] == off[:20]
     assert served.client.get("/v1/bits/32").status_code == 404
+
+
+def test_every_bit_is_in_one_group_and_its_words_tell_its_sides_apart(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    answer = served.client.get("/v1/bits").json()
+    bits = unpack(corrsh.transform([d["text"] for d in documents]))
+    grouped = [bit for group in answer["groups"] for bit in group["bits"]]
+    assert sorted(grouped) == list(range(32))
+    assert len(answer["groups"]) > 1
+    tokens = [set(tokenize(d["text"])) for d in documents]
+    for bit in answer["bits"]:
+        on = bits[:, bit["bit"]]
+        for side, is_in in (("on", on), ("off", ~on)):
+            for word in bit[side]:
+                has = np.array([word in some for some in tokens])
+                assert has[is_in].mean() > has[~is_in].mean()
+    for group in answer["groups"]:  # seen from the sides that go together, bits agree
+        turned = [-1 if answer["bits"][bit]["reversed"] else 1 for bit in group["bits"]]
+        sides = np.where(bits[:, group["bits"]], 1, -1) * turned
+        changing = sides.std(axis=0) > 0
+        if changing.sum() > 1:
+            common = sides[:, changing].sum(axis=1)
+            for side in sides[:, changing].T:
+                assert np.corrcoef(common, side)[0, 1] > 0
 
 
 # The collection

@@ -41,7 +41,7 @@ def search_text(
 ) -> dict[str, Any]:
     answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
     sought = Sought.by_query(collection.words, text)
-    return _as_json(collection, answer, sought, offset, with_reasons=with_reasons)
+    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_similar(
@@ -57,8 +57,8 @@ def search_similar(
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
     answer = collection.more_like(id_, offset + k, by=by, where=where)
-    sought = _telling(collection, document)
-    return _as_json(collection, answer, sought, offset, with_reasons=with_reasons)
+    sought = sought_like(collection, document)
+    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_code(
@@ -71,7 +71,7 @@ def search_code(
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
     answer = collection.search(query, offset + k, where=where, facets=facets)
-    return _as_json(collection, answer, offset=offset)
+    return answer_as_json(collection, answer, offset=offset)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
@@ -151,7 +151,7 @@ def hits_as_json(
     return [_hit_as_json(hit, marks, _parts(hit, margins, weight)) for hit in hits]
 
 
-def _telling(collection: Collection, document: Document) -> Sought:
+def sought_like(collection: Collection, document: Document) -> Sought:
     """The words of a document to mark in others: all would be too many, if the model knows some."""
     telling = telling_words(collection.hasher, document.text)
     if not telling:
@@ -202,7 +202,7 @@ def _add_reasons(
         hit["reasons"] = reason
 
 
-def _as_json(
+def answer_as_json(
     collection: Collection,
     answer: Answer,
     sought: Sought | None = None,

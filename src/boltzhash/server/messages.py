@@ -199,6 +199,25 @@ class SimilarRequest(Paged):
     reasons: WithReasons = False
 
 
+class MapSearchRequest(Strict):
+    text: Annotated[
+        Text | None, Field(description="A question, or null: give one of `text` and `id`, or none")
+    ] = None
+    id: Annotated[Id | None, Field(description="A document: more like it")] = None
+    region: Annotated[
+        StrictInt | None,
+        Field(
+            ge=0,
+            le=_INT64,
+            description="Only among the documents of this region of the map; with neither `text` nor "
+            "`id`, those most typical of it",
+        ),
+    ] = None
+    k: K = 10
+    by: By = None
+    where: Where = None
+
+
 class NearestRequest(Paged):
     code: Code
     where: Where = None
@@ -404,16 +423,29 @@ class Deleted(Answer):
 
 class Bit(BaseModel):
     bit: int
+    reversed: Annotated[
+        bool, Field(description="Whether those with it off go with the others of its group")
+    ]
     share_on: Annotated[float, Field(description="Share of the sampled documents that have it on")]
-    on: Annotated[list[str], Field(description="Words of documents that have it on")]
+    on: Annotated[
+        list[str], Field(description="Words that set documents with it on apart from the others")
+    ]
     off: list[str]
+
+
+class BitGroup(BaseModel):
+    """Bits that go together: on, or off if they are reversed."""
+
+    bits: Annotated[list[int], Field(description="The most alike side by side")]
+    words: Annotated[list[str], Field(description="What their documents have in common")]
+    against: Annotated[list[str], Field(description="The same of the other side")]
 
 
 class Bits(Answer):
     n_bits: int
     sampled: Annotated[int, Field(description="How many documents shares were counted on")]
-    words_from: Annotated[str, Field(description='"decoder" or "documents"')]
     bits: list[Bit]
+    groups: list[BitGroup]
     correlations: Annotated[
         list[list[float]] | None, Field(description="In the codes of the sampled documents")
     ]
@@ -432,9 +464,9 @@ class BitDocuments(Answer):
         list[tuple[int, float]], Field(description="The bits most correlated with it")
     ]
     documents: Annotated[
-        list[Hit],
-        Field(description="The documents for which the bit is surest, or the first with it"),
+        list[Hit], Field(description="Documents with it on, those first of which it is surest")
     ]
+    against: Annotated[list[Hit], Field(description="The same of documents with it off")]
 
 
 class Duplicate(BaseModel):
@@ -492,17 +524,47 @@ class Overview(Answer):
     ]
 
 
+class Region(BaseModel):
+    """A part of the map where points lie dense."""
+
+    parent: Annotated[int | None, Field(description="The number of the region around it")]
+    x: Annotated[int, Field(description="Where it is densest, 0 to 65535")]
+    y: int
+    spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
+    size: Annotated[int, Field(description="Points in it")]
+    words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
+
+
 class Map(Answer):
     made: Annotated[bool, Field(description="Whether there is a map; if not, see message")]
     message: str | None = None
     places: list[int] = []
     x: Annotated[list[int], Field(description="0 to 65535")] = []
     y: list[int] = []
+    regions: Annotated[
+        list[Region], Field(description="Regions in regions; a parent comes before its children")
+    ] = []
+    region_of: Annotated[
+        list[int], Field(description="For each point, the number of its smallest region, or -1")
+    ] = []
     field: str | None = None
     values: Annotated[list[str], Field(description="What the colours stand for")] = []
     ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
     colours: Annotated[list[int], Field(description="For each point, the index of its value")] = []
     left_out: Annotated[int, Field(description="Documents that have no point")] = 0
+
+
+class MapHit(Hit):
+    place: Annotated[int | None, Field(description="Of its point; null if it has none")]
+
+
+class MapHits(Answer):
+    query: AskedFor
+    total: Annotated[
+        int | None, Field(description="As in a search; there only if no region is asked for")
+    ] = None
+    hits: list[MapHit]
+    warning: str | None = None
 
 
 class Stats(Answer):

@@ -21,6 +21,7 @@ from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.duplicates import Asked
 from boltzhash.server.guard import is_key
 from boltzhash.server.heavy import HeavyLane, Job
+from boltzhash.server.map_search import search_on_map
 from boltzhash.server.metrics import CONTENT_TYPE
 from boltzhash.server.refusals import NoCollectionError, RefusedError
 from boltzhash.server.service import Service
@@ -208,9 +209,11 @@ async def stats(service: Served) -> Response:
 
 
 @api.get("/overview", response_model=messages.Overview, tags=["collection"])
-async def overview(service: Served) -> Response:
+async def overview(request: Request, service: Served) -> Response:
     """What the collection is about: its topics in words, and questions that it can answer."""
-    return as_json(await service.slow_reads.run(service.overview.view))
+    return await _shared(
+        *(request, service, service.overviews, "overview"), lambda r, _: service.overview.view(r)
+    )
 
 
 @api.get("/fields", response_model=messages.Fields, tags=["collection"])
@@ -282,6 +285,17 @@ async def collection_map(
         *(request, service, service.overviews, ("map", field)),
         lambda r, _: service.map.view(r, field),
     )
+
+
+@api.post(
+    "/map/search",
+    response_model=messages.MapHits,
+    tags=["collection"],
+    responses=_errors(_NOT_THERE),
+)
+async def search_map(asked: messages.MapSearchRequest, service: Served) -> Response:
+    """Hits with their points on the map, within one of its regions or everywhere."""
+    return await _read(service, lambda r: search_on_map(r, service.map, asked))
 
 
 @api.get(
