@@ -153,7 +153,7 @@ def test_a_collection_without_an_index_of_words(
 
 def test_the_first_page_leads_to_the_others(watched: Watched) -> None:
     page = watched.open()
-    page.locator(".ways a", has_text="Bits").click()
+    page.locator(".ways a", has_text="Topics").click()
     page.wait_for_selector(".heat")
     largest = max(abs(value) for value in scale_ends(page))
     assert scale_ends(page) == [-largest, largest]
