@@ -84,6 +84,20 @@ def test_an_older_answer_never_replaces_a_newer_one(watched: Watched, site: Any)
     assert page.locator(".results[aria-busy]").count() == 0
 
 
+def test_who_is_among_the_hits_already_stays_there(watched: Watched, site: Any) -> None:
+    page = watched.open("?q=moon")
+    until_shown(page, found_by(site, "moon"))
+    held = Held(page, "search")
+    page.locator("#q").fill("moon star")
+    held.wait(1)
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    held.routes[0].continue_()
+    hits = found_by(site, "moon star")
+    until_shown(page, hits)
+    assert page.evaluate("document.activeElement.innerText") == hits[2]["title"]
+
+
 def test_what_nobody_waits_for_is_aborted(watched: Watched) -> None:
     page = watched.open()
     held = Held(page, "search")
