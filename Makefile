@@ -120,6 +120,10 @@ bench-service: | $(DEMO)/collection.sqlite
 	$(BIN)/python benchmarks/service.py $(DEMO)
 	$(BIN)/python benchmarks/service_start.py
 
+# How long each interaction with the page takes, in Chromium; wants a quiet machine.
+bench-page: | $(DEMO)/map/config.json
+	$(BIN)/python -m benchmarks.page $(DEMO)
+
 screenshots: | $(DEMO)/map/config.json
 	$(BIN)/python docs/screenshots.py $(DEMO)
 

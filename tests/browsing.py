@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,7 +86,7 @@ class Watched:
 @pytest.fixture
 def watched(browser: Any, site: Any) -> Iterator[Watched]:
     context = browser.new_context(viewport={"width": 1200, "height": 800})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     made = Watched(context.new_page(), site.address)
     yield made
     context.close()
@@ -94,12 +95,35 @@ def watched(browser: Any, site: Any) -> Iterator[Watched]:
 
 def until(page: Any, expression: str) -> None:
     """Wait until it holds. Playwright's own way needs eval, which the page's policy forbids."""
-    for _ in range(300):
-        if page.evaluate(expression):
+    wait_for(page, lambda: page.evaluate(expression), expression)
+
+
+def wait_for(page: Any, holds: Callable[[], Any], what: str) -> None:
+    """Wait until it holds, for as long as a busy machine may need; the page lives on meanwhile."""
+    for _ in range(1200):
+        if holds():
             return
         page.wait_for_timeout(50)
-    raise AssertionError(f"it never came to hold: {expression}")
+    raise AssertionError(f"it never came to hold: {what}")
 
 
 def titles(page: Any) -> list[str]:
     return list(page.locator(".hit .title").all_inner_texts())
+
+
+def until_shown(page: Any, hits: list[dict[str, Any]]) -> None:
+    found = json.dumps([hit["title"] for hit in hits])
+    shown = "JSON.stringify([...document.querySelectorAll('.hit .title')].map(t => t.innerText))"
+    until(page, f"{shown} === JSON.stringify({found})")
+
+
+def violations(page: Any) -> list[tuple[str, list[str]]]:
+    """What axe finds; nothing where it could not be installed."""
+    if not AXE.is_file():
+        return []
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document)")
+    return [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"][:3]])
+        for violation in found["violations"]
+    ]

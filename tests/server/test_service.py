@@ -449,6 +449,7 @@ def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -
     for told, group in zip(answer["groups"], groups, strict=True):
         assert told["size"] == 1 + len(group.duplicates)
         assert told["kept"] == group.kept
+        assert told["similarity"] == min(member.similarity for member in group.duplicates)
         assert told["duplicates"] == [member._asdict() for member in group.duplicates]
         whole = [group.kept, *(member.id for member in group.duplicates)][:20]
         assert [document["id"] for document in told["documents"]] == whole
@@ -464,7 +465,10 @@ def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
         groups = collection.siblings(1.0)
     answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
     assert answer.json()["siblings"] is True
-    assert [group["kept"] for group in answer.json()["groups"]] == [group.kept for group in groups]
+    told = answer.json()["groups"]
+    assert {group["kept"] for group in told} == {group.kept for group in groups}
+    similarities = [group["similarity"] for group in told]
+    assert similarities == sorted(similarities, reverse=True)
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:

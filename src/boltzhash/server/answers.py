@@ -17,6 +17,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
+from boltzhash.server.reasons import reasons
 from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
@@ -35,9 +36,12 @@ def search_text(
     order: str | None,
     offset: int = 0,
     facets: Sequence[str] = (),
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
-    return answer_as_json(collection, answer, Sought.by_query(collection.words, text), offset)
+    sought = Sought.by_query(collection.words, text)
+    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_similar(
@@ -47,11 +51,14 @@ def search_similar(
     by: str | None,
     where: dict[str, Any] | None,
     offset: int = 0,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
     answer = collection.more_like(id_, offset + k, by=by, where=where)
-    return answer_as_json(collection, answer, sought_like(collection, document), offset)
+    sought = sought_like(collection, document)
+    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_code(
@@ -182,8 +189,24 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
+def _add_reasons(
+    collection: Collection, answer: Answer, sought: Sought, offset: int, hits: list[dict[str, Any]]
+) -> None:
+    """Why each is a hit; a query whose words the model does not know is near nothing in topic."""
+    documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
+    margins = answer.margins if answer.known_words != 0 else None
+    found = reasons(collection.hasher, documents, sought, margins)
+    for hit, reason in zip(hits, found, strict=True):
+        hit["reasons"] = reason
+
+
 def answer_as_json(
-    collection: Collection, answer: Answer, sought: Sought | None = None, offset: int = 0
+    collection: Collection,
+    answer: Answer,
+    sought: Sought | None = None,
+    offset: int = 0,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     assert answer.code is not None  # collections say what they searched for
     query = {
@@ -193,11 +216,14 @@ def answer_as_json(
     }
     takes_part = answer.by == "both" and answer.known_words != 0
     margins = answer.margins if takes_part else None
+    hits = hits_as_json(collection, answer.hits[offset:], sought, margins)
+    if with_reasons and sought is not None:
+        _add_reasons(collection, answer, sought, offset, hits)
     return {
         "generation": collection.standing().generation,
         "query": query,
         **({} if answer.total is None else {"total": answer.total}),
-        "hits": hits_as_json(collection, answer.hits[offset:], sought, margins),
+        "hits": hits,
         **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
         **({} if answer.warning is None else {"warning": answer.warning}),
     }

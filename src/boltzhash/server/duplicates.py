@@ -41,7 +41,7 @@ class DuplicateGroups:
         last = self._last
         if last is None or (last.generation, last.asked) != (now.generation, asked):
             find = collection.siblings if asked.siblings else collection.duplicates
-            groups = find(asked.min_similarity, keep=asked.keep)
+            groups = sorted(find(asked.min_similarity, keep=asked.keep), key=_rank)
             last = self._last = _Found(now.generation, asked, groups)
         return {
             "generation": now.generation,
@@ -54,11 +54,22 @@ class DuplicateGroups:
         }
 
 
+def _least_similarity(group: DuplicateGroup) -> float:
+    """Of the duplicate that is least like the document kept: what is true of the whole group."""
+    return min(duplicate.similarity for duplicate in group.duplicates)
+
+
+def _rank(group: DuplicateGroup) -> tuple[float, int]:
+    """The most similar first, of equals the largest; beyond that they stay in the order of insertion."""
+    return -_least_similarity(group), -len(group.duplicates)
+
+
 def _as_json(collection: Collection, group: DuplicateGroup) -> dict[str, Any]:
     listed = group.duplicates[:MAX_LISTED_IN_GROUP]
     shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
     return {
         "size": 1 + len(group.duplicates),
+        "similarity": _least_similarity(group),
         "kept": group.kept,
         "duplicates": [duplicate._asdict() for duplicate in listed],
         "documents": stored_documents(collection, shown),

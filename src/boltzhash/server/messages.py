@@ -129,6 +129,10 @@ Order = Annotated[
     AfterValidator(lambda order: order if order is None else check_order(order)),
 ]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
+WithReasons = Annotated[
+    StrictBool,
+    Field(description="Say of each hit, in words, why it is one; takes some milliseconds"),
+]
 
 Offset = Annotated[
     StrictInt,
@@ -184,12 +188,14 @@ class SearchRequest(Paged):
     where: Where = None
     order: Order = None
     facets: Facets = []
+    reasons: WithReasons = False
 
 
 class SimilarRequest(Paged):
     id: Id
     by: By = None
     where: Where = None
+    reasons: WithReasons = False
 
 
 class MapSearchRequest(Strict):
@@ -285,6 +291,15 @@ class Parts(BaseModel):
     ]
 
 
+class Reasons(BaseModel):
+    """Why a document is a hit, in words as it spells them."""
+
+    shared: Annotated[list[str], Field(description="Those that were asked for, in any form")]
+    near: Annotated[
+        list[str], Field(description="Others, whose own codes agree best with the query's")
+    ]
+
+
 class Hit(BaseModel):
     id: str | int
     score: Annotated[
@@ -302,6 +317,9 @@ class Hit(BaseModel):
     snippet: list[Piece]
     code: str
     metadata: dict[str, Any]
+    reasons: Annotated[Reasons | None, Field(description="There only if they were asked for")] = (
+        None
+    )
 
 
 class AskedFor(BaseModel):
@@ -457,6 +475,9 @@ class Duplicate(BaseModel):
 
 class Group(BaseModel):
     size: Annotated[int, Field(description="With the document that is kept")]
+    similarity: Annotated[
+        float, Field(description="Of the duplicate that is least like the document kept")
+    ]
     kept: Annotated[str | int, Field(description="The id of the document to keep")]
     duplicates: Annotated[
         list[Duplicate],
@@ -474,7 +495,9 @@ class Duplicates(Answer):
     siblings: bool
     n_groups: int
     n_extra: Annotated[int, Field(description="Documents of all groups but those to keep")]
-    groups: list[Group]
+    groups: Annotated[
+        list[Group], Field(description="The most similar first, of equals the largest")
+    ]
 
 
 class Fields(Answer):
@@ -490,6 +513,25 @@ class Region(BaseModel):
     spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
     size: Annotated[int, Field(description="Points in it")]
     words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
+
+
+class Topic(BaseModel):
+    words: Annotated[
+        list[str], Field(description="Those that set it apart, the most telling first")
+    ]
+    share: Annotated[float, Field(description="Of the documents that were looked at")]
+
+
+class Overview(Answer):
+    documents: int
+    topics: Annotated[list[Topic], Field(description="The largest first")]
+    questions: Annotated[
+        list[str],
+        Field(
+            description="One a topic: a sentence of a document by which it is found first, or two of "
+            "the topic's words"
+        ),
+    ]
 
 
 class Map(Answer):

@@ -92,7 +92,7 @@ async def search(asked: messages.SearchRequest, service: Served) -> Response:
 
     def work(collection: Collection) -> dict[str, Any]:
         how = (asked.k, asked.by, asked.where, asked.order, asked.offset, asked.facets)
-        return search_text(collection, asked.text, *how)
+        return search_text(collection, asked.text, *how, with_reasons=asked.reasons)
 
     return await _timed(service, work)
 
@@ -102,7 +102,9 @@ async def similar(asked: messages.SimilarRequest, service: Served) -> Response:
     """More documents like one in the collection."""
     return await _timed(
         service,
-        lambda r: search_similar(r, asked.id, asked.k, asked.by, asked.where, asked.offset),
+        lambda r: search_similar(
+            r, asked.id, asked.k, asked.by, asked.where, asked.offset, with_reasons=asked.reasons
+        ),
     )
 
 
@@ -197,6 +199,12 @@ async def stats(service: Served) -> Response:
         }
 
     return as_json(await service.slow_reads.run(work))
+
+
+@api.get("/overview", response_model=messages.Overview, tags=["collection"])
+async def overview(service: Served) -> Response:
+    """What the collection is about: its topics in words, and questions that it can answer."""
+    return as_json(await service.slow_reads.run(service.overview.view))
 
 
 @api.get("/fields", response_model=messages.Fields, tags=["collection"])

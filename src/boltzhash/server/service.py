@@ -11,6 +11,7 @@ from boltzhash.server.duplicates import DuplicateGroups
 from boltzhash.server.lanes import ReadLane, WriteLane
 from boltzhash.server.map_view import MapView
 from boltzhash.server.metrics import Metrics
+from boltzhash.server.overview import Overviews
 from boltzhash.server.settings import (
     READ_SECONDS,
     SLOW_READ_SECONDS,
@@ -57,6 +58,7 @@ class Service:
         self.duplicates = DuplicateGroups()
         self.fields = FieldCounts()
         self.map = MapView()
+        self.overview = Overviews()
 
     def close(self) -> None:
         for lane in (self.reads, self.slow_reads, self.writes):

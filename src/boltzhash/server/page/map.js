@@ -3,7 +3,7 @@
 import { Newest, get, post } from "./api.js";
 import { Chart } from "./chart.js";
 import { isDark, regionColours, rgb, valueColours } from "./colours.js";
-import { announce, counted, element, failure, notice, number, sentence } from "./dom.js";
+import { announce, counted, element, failure, notice, number, sentence, skeleton } from "./dom.js";
 import { Labels } from "./labels.js";
 import { documentShown, hitsFound, named, overview, regionHead } from "./map_panel.js";
 import { Points, STRENGTHS } from "./points.js";
@@ -18,7 +18,7 @@ export function mapView(main, state) {
     live.follow(state); // Back and Forward: the map itself stays
     return;
   }
-  const body = element("div", {}, element("div", { class: "atlas waiting-shape", role: "status", "aria-label": "Loading the map" }));
+  const body = element("div", {}, skeleton("for-map"));
   main.replaceChildren(element("h1", { class: "unseen" }, "Map"), body);
   start(body, state);
 }

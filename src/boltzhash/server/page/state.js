@@ -61,4 +61,12 @@ export function remember(state, { anew = false } = {}) {
   const target = address(state);
   if (anew) history.pushState(null, "", target);
   else history.replaceState(null, "", target);
+  entitle(state);
+}
+
+// The title of the window, and of the step of Back.
+export function entitle({ view, q }) {
+  const names = { map: "Map", bits: "Topics", duplicates: "Duplicates" };
+  const name = names[view] ?? q.trim().slice(0, 60);
+  document.title = name ? `${name} · boltzhash` : "boltzhash";
 }
