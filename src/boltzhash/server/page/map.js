@@ -66,7 +66,7 @@ class MapPage {
       class: "dots", tabindex: "0", role: "application", "aria-label":
         `Map of ${number(this.points.n)} documents. Arrow keys move, plus and minus zoom, Enter opens the document nearest to the centre.`,
     });
-    const glow = element("canvas", { class: "glow", "aria-hidden": "true" });
+    const glow = element("canvas", { class: "glow", role: "img", "aria-label": "Where points lie dense" });
     const layer = element("div", { class: "labels", role: "group", "aria-label": "Regions in view" });
     this.tip = element("div", { class: "tip", hidden: true });
     this.controls = element("div", { class: "zoom" },
