@@ -128,9 +128,17 @@ def other_views(
         move + "s.dispatchEvent(new Event('input'))",
         "document.querySelector('.lead').innerText.includes('60 %')",
     )
-    opened("the map", "?view=map", ".map canvas")
-    opened("the bits", "?view=bits", ".bit-name")
-    act("a bit is chosen", click(".bit-name"), has(".bit-details .hit"))
+    opened("the map, until its names stand there", "?view=map", ".map .region")
+    act(
+        "a search on the map, until its hits are lit",
+        typing("read a csv file"),
+        has(".map-hits mark"),
+    )
+    act("a region is chosen", click(".map .region"), has(".within .chip"))
+    opened("the topics", "?view=bits", ".topic-rows li")
+    for i in range(1, 9):
+        row = f".topic-rows li:nth-child({i})"
+        act("a bit is chosen", click(f"{row} button"), has(f"{row} .topic-details .hit"))
 
 
 ANSWERED_OR_NOT = (

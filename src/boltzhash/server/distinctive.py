@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.hashers import Hasher
+from boltzhash.server.spellings import commonest_spellings
 from boltzhash.text.tfidf import TfIdf
-from boltzhash.text.tokens import tokenize
 from boltzhash.text.words import Words
 
 Floats = NDArray[np.float64]
@@ -35,19 +34,15 @@ class Occurrences(NamedTuple):
         weights = hasher.tfidf(texts)
         ones = np.ones(len(weights.data))
         has = sparse.csr_matrix((ones, weights.indices, weights.indptr), shape=weights.shape)
-        return cls(has, _spelt(hasher.tfidf_, texts[:: max(1, len(texts) // _SPELT)]))
+        return cls(has, _names(hasher.tfidf_, texts))
 
 
-def _spelt(tfidf: TfIdf, texts: Sequence[str]) -> list[str]:
-    """The commonest spelling of each word, if the model counts several as one."""
+def _names(tfidf: TfIdf, texts: Sequence[str]) -> list[str]:
     if tfidf.columns_ is None:
         return list(tfidf.words_)
-    counts = Counter(token for text in texts for token in tokenize(text))
-    names, most = list(tfidf.words_), [0] * len(tfidf.words_)
-    for spelling, column in zip(tfidf.spellings_, tfidf.columns_.tolist(), strict=True):
-        if column >= 0 and counts[spelling] > most[column]:
-            names[column], most[column] = spelling, counts[spelling]
-    return names
+    columns = range(len(tfidf.words_))
+    spelt = commonest_spellings(tfidf, columns, texts[:: max(1, len(texts) // _SPELT)])
+    return [spelt[column] for column in columns]
 
 
 def contrast(inside: Any, n_inside: Any, outside: Any, n_outside: Any) -> Floats:

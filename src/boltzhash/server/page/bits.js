@@ -2,7 +2,7 @@
 
 import { Newest, get } from "./api.js";
 import { rgb } from "./colours.js";
-import { announce, counted, element, failure } from "./dom.js";
+import { announce, counted, element, failure, skeleton } from "./dom.js";
 import { hitList } from "./hits.js";
 import { remember } from "./state.js";
 
@@ -10,7 +10,7 @@ const PAIRS = 5; // of each kind
 const FIRST = 4; // documents of a side that are shown at once
 
 export function bitsView(main, state, { go }) {
-  const body = element("div", {}, element("div", { class: "waiting-shape tall", role: "status", "aria-label": "Reading the topics" }));
+  const body = element("div", {}, skeleton("for-lines", 5));
   main.replaceChildren(element("h1", { class: "unseen" }, "Topics"), body);
   start(body, state, go);
 }
@@ -40,7 +40,7 @@ class TopicsPage {
     this.body.replaceChildren(
       element("p", { class: "lead" },
         `Each of the ${told.n_bits} bits of a code divides the collection in two. Here they stand in groups that go together, named by the words that set one side apart from the other.`),
-      element("div", { class: "topics" }, this.#heatMap(), element("div", {}, ...groups)));
+      element("div", { class: "topics-view" }, this.#heatMap(), element("div", {}, ...groups)));
     if (state.bit !== null && this.rows.has(state.bit)) this.choose(state.bit, { scroll: false });
   }
 
@@ -109,7 +109,7 @@ class TopicsPage {
     const signal = this.newest.begin();
     try {
       if (!details.hasChildNodes()) {
-        details.append(element("div", { class: "waiting-shape low", role: "status", "aria-label": "Reading its documents" }));
+        details.append(skeleton("for-lines", 2));
         details.replaceChildren(...this.#details(await get(`bits/${bit}`, {}, signal)));
       }
       announce(`${this.name(bit)}, against ${this.sides(bit).back.slice(0, 3).join(", ")}`);

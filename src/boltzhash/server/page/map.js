@@ -3,7 +3,7 @@
 import { Newest, get, post } from "./api.js";
 import { Chart } from "./chart.js";
 import { isDark, regionColours, rgb, valueColours } from "./colours.js";
-import { announce, counted, element, failure, notice, number, sentence } from "./dom.js";
+import { announce, counted, element, failure, notice, number, sentence, skeleton } from "./dom.js";
 import { Labels } from "./labels.js";
 import { documentShown, hitsFound, named, overview, regionHead } from "./map_panel.js";
 import { Points, STRENGTHS } from "./points.js";
@@ -18,7 +18,7 @@ export function mapView(main, state) {
     live.follow(state); // Back and Forward: the map itself stays
     return;
   }
-  const body = element("div", {}, element("div", { class: "atlas waiting-shape", role: "status", "aria-label": "Loading the map" }));
+  const body = element("div", {}, skeleton("for-map"));
   main.replaceChildren(element("h1", { class: "unseen" }, "Map"), body);
   start(body, state);
 }
@@ -66,7 +66,7 @@ class MapPage {
       class: "dots", tabindex: "0", role: "application", "aria-label":
         `Map of ${number(this.points.n)} documents. Arrow keys move, plus and minus zoom, Enter opens the document nearest to the centre.`,
     });
-    const glow = element("canvas", { class: "glow", "aria-hidden": "true" });
+    const glow = element("canvas", { class: "glow", role: "img", "aria-label": "Where points lie dense" });
     const layer = element("div", { class: "labels", role: "group", "aria-label": "Regions in view" });
     this.tip = element("div", { class: "tip", hidden: true });
     this.controls = element("div", { class: "zoom" },
