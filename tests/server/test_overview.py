@@ -65,6 +65,8 @@ def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
         collection.add([{"id": "unknown", "text": "xylophone"}])
         assert describe(collection) == ([], [])
         collection.add([{"id": "one", "text": "moon and star"}])
+        assert describe(collection) == ([], [])  # a word that one document has names nothing
+        collection.add([{"id": "two", "text": "star and moon"}])
         assert describe(collection) == ([Topic(["moon", "star"], 1.0)], ["moon and star"])
 
 
