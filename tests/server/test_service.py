@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -261,9 +263,66 @@ def test_a_filter_that_nothing_could_match_is_pointed_out(served: Any) -> None:
 
 
 def test_null_is_no_filter(served: Any) -> None:
-    plain = served.post("/v1/search", text="star").json()
-    assert served.post("/v1/search", text="star", where=None).json() == plain
-    assert served.post("/v1/search", text="star", where={}).json() == plain
+    def found(**asked: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = served.post("/v1/search", text="star", **asked).json()
+        del answer["milliseconds"]
+        return answer
+
+    assert found(where=None) == found(where={}) == found()
+
+
+@pytest.mark.parametrize("by", ["both", "words", "codes"])
+def test_offset_goes_on_where_the_last_answer_ended(served: Any, by: str) -> None:
+    whole = served.post("/v1/search", text="star and planet", k=30, by=by).json()["hits"]
+    parts = [
+        served.post("/v1/search", text="star and planet", k=7, offset=offset, by=by).json()
+        for offset in (0, 7, 14, 21)
+    ]
+    assert [hit for part in parts for hit in part["hits"]] == whole[:28]
+    assert len({part["total"] for part in parts}) == 1
+
+
+def test_offset_of_documents_like_one_and_near_a_code(served: Any) -> None:
+    for path, asked in (("similar", {"id": "sky-3"}), ("nearest", {"code": "0102fe80"})):
+        whole = served.post(f"/v1/{path}", k=20, **asked).json()["hits"]
+        assert served.post(f"/v1/{path}", k=5, offset=10, **asked).json()["hits"] == whole[10:15]
+
+
+def test_offset_reaches_no_further_than_hits_are_in_order(served: Any) -> None:
+    assert served.post("/v1/search", text="star", k=100, offset=400).json()["hits"] == []
+    refused = served.post("/v1/search", text="star", k=100, offset=401)
+    assert refused.status_code == 422
+    assert "at most 500 together, got 501" in refused.json()["error"]["message"]
+
+
+def test_facets_count_what_matches(served: Any, documents: Any) -> None:
+    asked = {"text": "star bread", "k": 1, "facets": ["topic", "number"]}
+    answer = served.post("/v1/search", by="words", **asked).json()
+    having = [d for d in documents if {"star", "bread"} & set(tokenize(d["text"]))]
+    assert 1 < len(having) < len(documents)
+    assert answer["total"] == len(having)
+    topics = Counter(d["metadata"]["topic"] for d in having if "topic" in d["metadata"])
+    expected = sorted(topics.items(), key=lambda pair: (-pair[1], pair[0]))
+    facets = answer["facets"]
+    assert facets["topic"]["values"] == [{"value": v, "count": n} for v, n in expected]
+    numbers = [d["metadata"]["number"] for d in having if "number" in d["metadata"]]
+    assert (facets["number"]["least"], facets["number"]["most"]) == (min(numbers), max(numbers))
+    assert (facets["topic"]["least"], facets["topic"]["most"]) == (None, None)
+    both = served.post("/v1/search", **asked).json()
+    assert (both["total"], both["facets"]) == (answer["total"], facets)
+    by_code = served.post("/v1/nearest", code="00000000", facets=["topic"]).json()
+    assert by_code["total"] == len(documents)
+    assert sum(value["count"] for value in by_code["facets"]["topic"]["values"]) == 90
+    few = served.post("/v1/nearest", code="00000000", where={"topic": "sea"}).json()
+    assert few["total"] == 30
+    assert "facets" not in few
+    misspelt = served.post("/v1/search", text="star", facets=["topik"]).json()
+    assert "'topik' (is 'topic' meant?)" in misspelt["warning"]
+
+
+def test_an_answer_says_how_long_it_took(served: Any) -> None:
+    answer = served.post("/v1/search", text="star").json()
+    assert 0 < answer["milliseconds"] < 30_000  # for which the client waits
 
 
 def test_a_query_of_unknown_words_says_so_and_finds_by_its_words(
@@ -296,10 +355,9 @@ def test_an_explanation_has_the_bits_of_both_codes(
     assert answer["distance"] == int((ours != theirs).sum())
     assert [bit["agrees"] for bit in answer["bits"]] == (ours == theirs).tolist()
     assert [bit["on"] for bit in answer["bits"]] == theirs.tolist()
-    words = corrsh.explain(12)
+    words = served.client.get("/v1/bits").json()["bits"]
     for bit in answer["bits"]:
-        side = words[bit["bit"]].up if bit["on"] else words[bit["bit"]].down
-        assert bit["words"] == [word for word, _ in side]
+        assert bit["words"] == words[bit["bit"]]["on" if bit["on"] else "off"]
         assert bit["in_query"] == [w for w in bit["words"] if w in tokenize(text)]
         assert bit["in_document"] == [w for w in bit["words"] if w in tokenize(hit["text"])]
     shared = set(tokenize(text)).intersection(tokenize(hit["text"]))
@@ -337,15 +395,44 @@ def test_bits_are_counted_and_correlated_as_numpy_does(
 def test_a_bit_lists_the_documents_of_which_it_is_surest(
     served: Any, corrsh: Hasher, documents: Any
 ) -> None:
+    """By margins: probabilities round to 1, and then the first in the alphabet came first."""
     texts = [d["text"] for d in documents]
-    on = unpack(corrsh.transform(texts)).sum(axis=0)
-    number = int(np.argmax(on))
+    bits = unpack(corrsh.transform(texts))
+    number = int(np.argmax(bits.sum(axis=0)))
     answer = served.client.get(f"/v1/bits/{number}").json()
-    sure = corrsh.bit_probabilities(texts)[:, number]
-    sure[~unpack(corrsh.transform(texts))[:, number]] = -1
-    expected = [documents[i]["id"] for i in np.argsort(-sure, kind="stable")[:20]]
-    assert [hit["id"] for hit in answer["documents"]] == expected[: min(20, on[number])]
+    margins = corrsh.margins(texts)[:, number]
+    assert (bits[:, number] == (margins > 0)).all()
+    order = np.argsort(-margins, kind="stable")
+    on = [documents[i]["id"] for i in order if margins[i] > 0]
+    off = [documents[i]["id"] for i in np.argsort(margins, kind="stable") if margins[i] <= 0]
+    assert [hit["id"] for hit in answer["documents"]] == on[:20]
+    assert [hit["id"] for hit in answer["against"]] == off[:20]
     assert served.client.get("/v1/bits/32").status_code == 404
+
+
+def test_every_bit_is_in_one_group_and_its_words_tell_its_sides_apart(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    answer = served.client.get("/v1/bits").json()
+    bits = unpack(corrsh.transform([d["text"] for d in documents]))
+    grouped = [bit for group in answer["groups"] for bit in group["bits"]]
+    assert sorted(grouped) == list(range(32))
+    assert len(answer["groups"]) > 1
+    tokens = [set(tokenize(d["text"])) for d in documents]
+    for bit in answer["bits"]:
+        on = bits[:, bit["bit"]]
+        for side, is_in in (("on", on), ("off", ~on)):
+            for word in bit[side]:
+                has = np.array([word in some for some in tokens])
+                assert has[is_in].mean() > has[~is_in].mean()
+    for group in answer["groups"]:  # seen from the sides that go together, bits agree
+        turned = [-1 if answer["bits"][bit]["reversed"] else 1 for bit in group["bits"]]
+        sides = np.where(bits[:, group["bits"]], 1, -1) * turned
+        changing = sides.std(axis=0) > 0
+        if changing.sum() > 1:
+            common = sides[:, changing].sum(axis=1)
+            for side in sides[:, changing].T:
+                assert np.corrcoef(common, side)[0, 1] > 0
 
 
 # The collection
@@ -363,6 +450,7 @@ def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -
     for told, group in zip(answer["groups"], groups, strict=True):
         assert told["size"] == 1 + len(group.duplicates)
         assert told["kept"] == group.kept
+        assert told["similarity"] == min(member.similarity for member in group.duplicates)
         assert told["duplicates"] == [member._asdict() for member in group.duplicates]
         whole = [group.kept, *(member.id for member in group.duplicates)][:20]
         assert [document["id"] for document in told["documents"]] == whole
@@ -378,7 +466,10 @@ def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
         groups = collection.siblings(1.0)
     answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
     assert answer.json()["siblings"] is True
-    assert [group["kept"] for group in answer.json()["groups"]] == [group.kept for group in groups]
+    told = answer.json()["groups"]
+    assert {group["kept"] for group in told} == {group.kept for group in groups}
+    similarities = [group["similarity"] for group in told]
+    assert similarities == sorted(similarities, reverse=True)
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:
@@ -554,6 +645,70 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
         assert text in page
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/page/app.js", "/v1/stats", "/healthz", "/metrics", "/nothing", "/v1/search"],
+)
+def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> None:
+    """It was 405 everywhere."""
+    get, head = served.client.get(path), served.client.head(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    names = ("content-type", "content-length", "etag", "allow", "content-security-policy")
+    if path == "/metrics":
+        names = ("content-type",)  # it counts requests
+    assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+
+
+def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
+    """An absolute one names the scheme and the path that the service sees, not those of a proxy."""
+    get = served.client.get
+    assert get("/v1/stats/").status_code == 307
+    assert get("/v1/stats/").headers["location"] == "../stats"
+    asked = get("/v1/duplicates/?min_similarity=0.9&keep=newest")
+    assert asked.headers["location"] == "../duplicates?min_similarity=0.9&keep=newest"
+    followed = get("/v1/bits/3/", follow_redirects=True)
+    assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
+    found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
+    assert found.json()["hits"]
+    for path in ("/nothing/", "/v1/stats//", "/v1//"):
+        assert get(path).status_code == 404
+
+
+def test_a_request_is_called_in_answer_and_log_as_its_sender_calls_it(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder) as service:
+        given = service.client.get("/v1/stats", headers={"x-request-id": "proxy-7"})
+        assert given.headers["x-request-id"] == "proxy-7"
+        made = {service.client.get("/nothing").headers["x-request-id"] for _ in range(2)}
+        odd = service.client.get("/healthz", headers={"x-request-id": "two words"})
+        made.add(odd.headers["x-request-id"])
+        assert len(made) == 3
+        assert all(re.fullmatch("[0-9a-f]{32}", each) for each in made)
+        (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
+        name = {"x-request-id": "unlucky"}
+        refused = service.client.post("/v1/search", json={"text": "moon"}, headers=name)
+        assert refused.status_code == 500
+        date = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[unlucky\] .*collection"
+        assert re.search(date, service.log.read_text(), re.MULTILINE)
+
+
+def test_errors_have_a_code_for_programs(served: Any) -> None:
+    def code(answer: httpx.Response) -> str:
+        return str(answer.json()["error"]["code"])
+
+    assert code(served.post("/v1/similar", id="nowhere")) == "no_such_document"
+    assert code(served.post("/v1/search", text="")) == "invalid"
+    assert code(served.post("/v1/search", text="a", k=0)) == "invalid"
+    assert code(served.post("/v1/documents", documents=[{"id": 1, "text": ""}])) == "key_needed"
+    twin = [{"id": "sky-1", "text": ""}]
+    assert code(served.write("/v1/documents", documents=twin)) == "id_exists"
+    assert code(served.client.get("/nowhere")) == "not_found"
+    assert code(served.client.delete("/v1/stats")) == "method_not_allowed"
+    schemas = served.client.get("/openapi.json").json()["components"]["schemas"]
+    assert {"busy", "no_collection"} < set(schemas["ErrorBody"]["properties"]["code"]["enum"])
+
+
 def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
     tag = served.client.get("/page/app.js").headers["etag"]
     for given in (tag, f"W/{tag}", f'"other", {tag}'):  # proxies that compress weaken tags
@@ -579,6 +734,74 @@ def test_no_collection_is_not_an_error_until_it_is_asked(
         with Collection.create(folder, lsh) as collection:
             collection.add([{"id": 1, "text": "moon"}])
         assert pairs(service.post("/v1/search", text="moon")) == [(1, 0)]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collection_that_is_gone_is_noticed_before_anything_is_written(
+    serve: Callable[..., Any], folder: Path, workers: str
+) -> None:
+    """It was answered with 200, and the document was in no file."""
+    document = {"id": "late", "text": "moon"}
+    with serve(folder, "--workers", workers) as service:
+        assert service.post("/v1/search", text="moon").status_code == 200
+        assert service.write("/v1/documents", documents=[{"id": 1, "text": ""}]).status_code == 200
+        shutil.move(folder, folder.with_name("elsewhere"))
+        for _ in range(4):  # on new connections, so that every worker is asked
+            with httpx.Client(base_url=service.address, timeout=30) as new:
+                key = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [document]}
+                refused = new.post("/v1/documents", json=body, headers=key)
+                assert refused.status_code == 503
+                assert "deleted or moved" in refused.json()["error"]["message"]
+                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/bits", "/v1/duplicates"):
+                    assert new.get(path).status_code == 503, path
+                assert new.post("/v1/search", json={"text": "moon"}).status_code == 503
+                assert "boltzhash_documents" not in new.get("/metrics").text
+        shutil.move(folder.with_name("elsewhere"), folder)
+        assert service.client.get("/readyz").status_code == 200
+        assert service.write("/v1/documents", documents=[document]).status_code == 200
+    with Collection.open(folder) as collection:
+        assert "late" in collection
+
+
+def test_a_collection_that_was_replaced_is_the_one_that_is_served(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add({"id": i, "text": "a new moon over the sea"} for i in range(2))
+    with serve(folder) as service:
+        before = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in before["groups"]] == ["sky-0"]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        written = service.write("/v1/documents", documents=[{"id": "late", "text": "moon"}])
+        assert written.json() == {"generation": 2, "written": 1}
+        service.write("/v1/documents/delete", ids=["late"])
+        found = service.post("/v1/search", text="moon").json()["hits"]
+        assert [hit["id"] for hit in found] == [0, 1]
+        after = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in after["groups"]] == [0]
+        assert service.client.get("/v1/stats").json()["documents"] == 2
+    with Collection.open(folder) as collection:
+        assert [document.id for document in collection] == [0, 1]
+        collection.check()
+
+
+def test_answers_about_a_collection_are_not_given_about_another_of_the_same_generation(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add([{"id": 1, "text": "moon", "metadata": {"lang": "en"}}])
+    with serve(folder) as service:
+        paths = ("/v1/fields", "/v1/bits", "/v1/duplicates")
+        before = [service.client.get(path).json() for path in paths]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        after = [service.client.get(path).json() for path in paths]
+    assert all(told["generation"] == 1 for told in [*before, *after])
+    fields, bits, duplicates = after
+    assert list(fields["fields"]) == ["lang"]
+    assert (bits["sampled"], duplicates["n_groups"]) == (1, 0)
 
 
 def test_a_rehash_elsewhere_is_seen(

@@ -38,6 +38,13 @@ export function notice(title, ...children) {
   return element("section", { class: "notice" }, element("h2", {}, title), ...children);
 }
 
+// The shapes of what is to come, where nothing stands yet; screen readers hear that it is loading.
+export function skeleton(kind, n = 1) {
+  const shape = () => element("div", { class: `skeleton ${kind}` }, element("i", {}), element("i", {}), element("i", {}));
+  return element("div", { class: "skeletons", role: "status" }, element("span", { class: "unseen" }, "Loading"),
+    ...Array.from({ length: n }, shape));
+}
+
 export function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
 }

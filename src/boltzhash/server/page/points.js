@@ -1,13 +1,19 @@
-// Many points on a canvas: drawn pixel by pixel into one image, looked up through a grid.
+// Many points on a canvas: drawn pixel by pixel into one image, looked up through a grid, their density as a glow.
 
 const CELLS = 128;
+const FAINT = 0; // what the strength of a point may be
+const PLAIN = 1;
+const LIT = 2;
+const CHOSEN = 3;
+export const STRENGTHS = { FAINT, PLAIN, LIT, CHOSEN };
 
 export class Points {
-  constructor(x, y, colours) {
+  constructor(x, y) {
     this.n = x.length;
     this.x = Float32Array.from(x, (value) => value / 65535);
     this.y = Float32Array.from(y, (value) => value / 65535);
-    this.colours = Uint8Array.from(colours.length ? colours : new Array(this.n).fill(0));
+    this.colours = new Uint16Array(this.n);
+    this.strengths = new Uint8Array(this.n).fill(PLAIN);
     this.#index();
   }
 
@@ -28,17 +34,20 @@ export class Points {
     this.starts = starts;
   }
 
-  // The point nearest to (x, y) within `reach`, all in the map's own units; -1 if there is none.
-  nearest(x, y, reach) {
+  // The point nearest to a pixel within `reach` pixels, as the screen shows it; -1 if there is none.
+  // Points that are faint are passed over.
+  nearest({ scale, stretch, left, top }, px, py, reach) {
+    const [wide, tall] = [scale * stretch, scale];
+    const cut = (value) => Math.min(CELLS - 1, Math.max(0, Math.floor(value * CELLS)));
     let best = -1;
     let least = reach * reach;
-    const cut = (value) => Math.min(CELLS - 1, Math.max(0, Math.floor(value * CELLS)));
-    for (let row = cut(y - reach); row <= cut(y + reach); row++) {
-      for (let column = cut(x - reach); column <= cut(x + reach); column++) {
+    for (let row = cut((py - reach - top) / tall); row <= cut((py + reach - top) / tall); row++) {
+      for (let column = cut((px - reach - left) / wide); column <= cut((px + reach - left) / wide); column++) {
         const c = row * CELLS + column;
         for (let at = this.starts[c]; at < this.starts[c + 1]; at++) {
           const i = this.order[at];
-          const away = (this.x[i] - x) ** 2 + (this.y[i] - y) ** 2;
+          if (this.strengths[i] === FAINT) continue;
+          const away = (this.x[i] * wide + left - px) ** 2 + (this.y[i] * tall + top - py) ** 2;
           if (away < least) {
             least = away;
             best = i;
@@ -49,85 +58,131 @@ export class Points {
     return best;
   }
 
-  // `palette` has [r, g, b] for each colour; `shown` says which colours are drawn strongly.
-  draw(context, view, palette, shown, { quick }) {
+  // `palette` has [r, g, b] for each colour, `paper` is what lies under the points.
+  draw(context, view, palette, paper) {
     const { width, height } = context.canvas;
-    const image = context.createImageData(width, height);
-    const radius = dotRadius(this.n, view.scale, width);
-    const mask = quick ? null : disc(radius);
-    for (const strong of [false, true]) {
+    if (this.image?.width !== width || this.image?.height !== height) this.image = context.createImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    pixels.fill(0);
+    const ratio = devicePixelRatio || 1;
+    const radius = dotRadius(this.n, view.scale, width, ratio);
+    const sprites = [
+      dots(palette, paper, radius, { alpha: 0.2 }),
+      dots(palette, paper, radius, { alpha: 0.86, rim: radius > 2.2 * ratio ? ratio : 0 }),
+      dots(palette, paper, Math.max(radius * 1.6, 4 * ratio), { alpha: 1, rim: 1.5 * ratio }),
+      dots(palette, paper, Math.max(radius * 2, 6 * ratio), { alpha: 1, rim: 2.5 * ratio }),
+    ];
+    const wide = view.scale * view.stretch;
+    const tall = view.scale;
+    for (const strength of [FAINT, PLAIN, LIT, CHOSEN]) {
+      const { size, solid, ofColour } = sprites[strength];
+      const half = (size - 1) / 2;
       for (let i = 0; i < this.n; i++) {
-        const colour = this.colours[i];
-        if (shown[colour] !== strong) continue;
-        const px = this.x[i] * view.scale * view.stretch + view.left;
-        const py = this.y[i] * view.scale + view.top;
-        if (px < -radius || py < -radius || px > width + radius || py > height + radius) continue;
-        const rgb = palette[colour];
-        if (quick) square(image, px, py, radius, rgb, strong);
-        else stamp(image, px, py, mask, rgb, strong ? 0.8 : 0.08);
+        if (this.strengths[i] !== strength) continue;
+        const x0 = Math.round(this.x[i] * wide + view.left - half);
+        const y0 = Math.round(this.y[i] * tall + view.top - half);
+        if (x0 <= -size || y0 <= -size || x0 >= width || y0 >= height) continue;
+        stamp(pixels, width, height, x0, y0, size, solid, ofColour[this.colours[i]]);
       }
+    }
+    context.putImageData(this.image, 0, 0);
+  }
+
+  // How dense the points lie, in their colours, on a canvas of few pixels that is shown enlarged.
+  glow(context, view, palette, coarse, alpha) {
+    const { width, height } = context.canvas;
+    const sums = [0, 1, 2, 3].map(() => new Float32Array(width * height));
+    const wide = (view.scale * view.stretch) / coarse;
+    const tall = view.scale / coarse;
+    const [left, top] = [view.left / coarse, view.top / coarse];
+    for (let i = 0; i < this.n; i++) {
+      if (this.strengths[i] === FAINT) continue;
+      const x = Math.floor(this.x[i] * wide + left);
+      const y = Math.floor(this.y[i] * tall + top);
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      const at = y * width + x;
+      const rgb = palette[this.colours[i]];
+      sums[3][at]++;
+      for (let c = 0; c < 3; c++) sums[c][at] += rgb[c];
+    }
+    for (const sum of sums) for (let pass = 0; pass < 3; pass++) blur(sum, width, height, 2);
+    const image = context.createImageData(width, height);
+    const usual = Math.max(0.25, mean(sums[3]));
+    for (let at = 0; at < width * height; at++) {
+      const density = sums[3][at];
+      if (density < 1e-3) continue;
+      for (let c = 0; c < 3; c++) image.data[at * 4 + c] = sums[c][at] / density;
+      image.data[at * 4 + 3] = 255 * alpha * (1 - Math.exp(-density / usual / 2));
     }
     context.putImageData(image, 0, 0);
   }
 }
 
-function dotRadius(n, scale, width) {
-  const ratio = devicePixelRatio || 1;
-  const roomy = Math.min(2 * ratio, Math.sqrt((scale * scale) / Math.max(n, 1)) / 3.5);
+function mean(values) {
+  let sum = 0;
+  let n = 0;
+  for (const value of values) {
+    if (value > 1e-3) {
+      sum += value;
+      n++;
+    }
+  }
+  return n ? sum / n : 0;
+}
+
+function dotRadius(n, scale, width, ratio) {
+  const roomy = Math.min(2 * ratio, Math.sqrt((scale * scale) / Math.max(n, 1)) / 4);
   return Math.min(5 * ratio, Math.max(1.1 * ratio, roomy, (1.2 * ratio * scale) / Math.max(width, 1) / 2));
 }
 
-function disc(radius) {
-  const size = Math.ceil(radius) * 2 + 1;
+// For each colour a disc, as pixels to be written, with a rim of paper that keeps neighbours apart.
+function dots(palette, paper, radius, { alpha, rim = 0 }) {
+  const size = Math.ceil(radius + rim) * 2 + 1;
   const middle = (size - 1) / 2;
-  const cover = new Float32Array(size * size);
-  for (let y = 0; y < size; y++) {
-    for (let x = 0; x < size; x++) {
-      const away = Math.hypot(x - middle, y - middle);
-      cover[y * size + x] = Math.max(0, Math.min(1, radius + 0.5 - away));
-    }
+  const solid = new Uint8Array(size * size);
+  const covers = new Float32Array(size * size);
+  const rims = new Uint8Array(size * size);
+  for (let at = 0; at < size * size; at++) {
+    const away = Math.hypot((at % size) - middle, Math.floor(at / size) - middle);
+    rims[at] = rim > 0 && away > radius + 0.5 ? 1 : 0;
+    covers[at] = Math.max(0, Math.min(1, radius + rim + 0.5 - away));
+    solid[at] = covers[at] >= 0.5 ? 1 : 0;
   }
-  return { size, cover };
+  const ofColour = palette.map((rgb) => Uint32Array.from(covers, (cover, at) => {
+    const [r, g, b] = rims[at] ? paper : rgb;
+    const a = Math.round(255 * cover * (rims[at] ? 0.9 : alpha));
+    return a === 0 ? 0 : ((a << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  }));
+  return { size, solid, ofColour };
 }
 
-function stamp(image, px, py, { size, cover }, [r, g, b], strength) {
-  const { width, height, data } = image;
-  const left = Math.round(px - (size - 1) / 2);
-  const top = Math.round(py - (size - 1) / 2);
-  for (let dy = 0; dy < size; dy++) {
-    const y = top + dy;
-    if (y < 0 || y >= height) continue;
-    for (let dx = 0; dx < size; dx++) {
-      const x = left + dx;
-      if (x < 0 || x >= width) continue;
-      const alpha = cover[dy * size + dx] * strength;
-      if (alpha === 0) continue;
-      const at = (y * width + x) * 4;
-      const before = data[at + 3] / 255;
-      const after = alpha + before * (1 - alpha);
-      const keep = (before * (1 - alpha)) / after;
-      data[at] = r * (1 - keep) + data[at] * keep;
-      data[at + 1] = g * (1 - keep) + data[at + 1] * keep;
-      data[at + 2] = b * (1 - keep) + data[at + 2] * keep;
-      data[at + 3] = after * 255;
+function stamp(pixels, width, height, x0, y0, size, solid, sprite) {
+  const bottom = Math.min(size, height - y0);
+  const right = Math.min(size, width - x0);
+  for (let dy = Math.max(0, -y0); dy < bottom; dy++) {
+    const row = (y0 + dy) * width + x0;
+    for (let dx = Math.max(0, -x0); dx < right; dx++) {
+      const k = dy * size + dx;
+      const value = sprite[k];
+      // Edges are smooth on paper only: over another point they would need to be mixed.
+      if (value !== 0 && (solid[k] || (pixels[row + dx] >>> 24) < (value >>> 24))) pixels[row + dx] = value;
     }
   }
 }
 
-function square(image, px, py, radius, [r, g, b], strong) {
-  const { width, height, data } = image;
-  const left = Math.max(0, Math.round(px - radius));
-  const top = Math.max(0, Math.round(py - radius));
-  const right = Math.min(width, left + Math.round(2 * radius));
-  const bottom = Math.min(height, top + Math.round(2 * radius));
-  const alpha = strong ? 210 : 24;
-  for (let y = top; y < bottom; y++) {
-    for (let x = left; x < right; x++) {
-      const at = (y * width + x) * 4;
-      data[at] = r;
-      data[at + 1] = g;
-      data[at + 2] = b;
-      data[at + 3] = Math.max(alpha, data[at + 3]);
+// The mean of `reach` neighbours on either side, along rows and then along columns.
+function blur(values, width, height, reach) {
+  const line = new Float32Array(Math.max(width, height));
+  const along = (start, step, n) => {
+    for (let i = 0; i < n; i++) line[i] = values[start + i * step];
+    let sum = 0;
+    for (let i = 0; i < Math.min(reach, n); i++) sum += line[i];
+    for (let i = 0; i < n; i++) {
+      if (i + reach < n) sum += line[i + reach];
+      if (i - reach - 1 >= 0) sum -= line[i - reach - 1];
+      values[start + i * step] = sum / (2 * reach + 1);
     }
-  }
+  };
+  for (let y = 0; y < height; y++) along(y * width, 1, width);
+  for (let x = 0; x < width; x++) along(x, width, height);
 }
