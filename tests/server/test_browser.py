@@ -523,4 +523,4 @@ def test_nothing_runs_out_of_the_window(browser: Any, site: Any, view: str, widt
 
 def test_the_description_of_the_api(watched: Watched) -> None:
     page = watched.open("docs")
-    assert page.locator("h2", has_text="POST /v1/search").count() == 1
+    assert page.get_by_role("heading", name="POST /v1/search", exact=True).count() == 1
