@@ -127,7 +127,8 @@ class Guard:
         return error_response(
             401,
             "reading needs a key here: send it as `Authorization: Bearer KEY`, or as a password",
-            headers={"www-authenticate": 'Basic realm="boltzhash", Bearer'},
+            # Alone: Chromium does not ask for a password if the line names Bearer as well.
+            headers={"www-authenticate": 'Basic realm="boltzhash"'},
         )
 
     def _refusal_of_head(self, scope: Scope, headers: Headers) -> Response | None:

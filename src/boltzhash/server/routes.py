@@ -69,7 +69,7 @@ def _errors(*tables: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[st
     return {status: {**entry, "model": messages.Error} for status, entry in merged.items()}
 
 
-def _refuse_unknown_parameters(request: Request) -> None:
+async def _refuse_unknown_parameters(request: Request) -> None:
     """A misspelt one would be ignored, and the answer one to another question."""
     known = [field.alias for field in request.scope["route"].dependant.query_params]
     for name in request.query_params:
@@ -103,7 +103,8 @@ class _Rest(Convertor[str]):
 register_url_convertor("rest", _Rest())
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
+    """Async, as all dependencies here: FastAPI gives others to a thread, which takes longer."""
     service: Service = request.app.state.service
     return service
 
@@ -112,7 +113,7 @@ Served = Annotated[Service, Depends(_service)]
 _bearer = HTTPBearer(auto_error=False, description=f"The key that {KEY_VARIABLE} holds")
 
 
-def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
+async def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
     if service.settings.api_key is None:
         raise RefusedError(
             403,
