@@ -417,6 +417,10 @@ def test_the_service_counts_and_goes_on_also_for_vectors(
             assert hit["reasons"] == {"shared": ["star"] if asked_for else [], "near": []}
         unknown = client.post("/v1/search", json={**query, "facets": ["halve"]}).json()
         assert "is 'half' meant?" in unknown["warning"]
+    several = client.post("/v1/search/several", json={"queries": [query for query, _ in asked]})
+    assert [answer["total"] for answer in several.json()["answers"]] == [
+        len(halves_of[matching]) for _, matching in asked
+    ]
 
 
 def test_the_service_says_what_a_collection_of_vectors_is_about(

@@ -45,15 +45,11 @@ least=2020, most=2021)
     counts = np.bincount(numbers, minlength=len(column.values))
     there = np.flatnonzero(counts)
     commonest = there[np.argsort(-counts[there], kind="stable")[:MOST_VALUES]]
-    figures = [
-        value
-        for value in (column.values[number] for number in there.tolist())
-        if not isinstance(value, str | bool)
-    ]
+    figures = there[: np.searchsorted(there, column.n_figures)]  # numbers come first
     return Facet(
         [FieldValue(column.values[number], int(counts[number])) for number in commonest.tolist()],
-        figures[0] if figures else None,
-        figures[-1] if figures else None,
+        column.figure(int(figures[0])) if len(figures) else None,
+        column.figure(int(figures[-1])) if len(figures) else None,
     )
 
 

@@ -246,7 +246,9 @@ def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
-        if id_ in taken or id_ in seen:
+        if id_ in seen:
+            raise twice_in_batch(id_)
+        if id_ in taken:
             raise already_there(id_)
         seen.add(id_)
 
@@ -255,6 +257,10 @@ def already_there(id_: Id) -> DuplicateIdError:
     return DuplicateIdError(
         f"the id {id_!r} is already in the collection; nothing from its batch was added"
     )
+
+
+def twice_in_batch(id_: Id) -> DuplicateIdError:
+    return DuplicateIdError(f"the id {id_!r} is twice in its batch; nothing from it was added")
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:

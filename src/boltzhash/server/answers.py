@@ -24,6 +24,8 @@ from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
 
+_SAFE = 2**53 - 1  # the largest integer that JavaScript tells from the next
+
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
@@ -86,16 +88,29 @@ def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[dict[str
     """Whole documents; ids that are not there are left out."""
     ids = list(ids)
     found = collection.find(ids)
-    return [
-        {
-            "id": document.id,
-            "title": title_of(document),
-            "text": document.text,
-            "metadata": document.metadata or {},
-            "code": code.hex(),
-        }
-        for document, code, _ in (found[id_] for id_ in ids if id_ in found)
-    ]
+    return [whole_document(found[id_]) for id_ in ids if id_ in found]
+
+
+def whole_document(coded: Coded) -> dict[str, Any]:
+    document = coded.document
+    return {
+        "id": shown_id(document.id),
+        "title": title_of(document),
+        "text": document.text,
+        "metadata": document.metadata or {},
+        "code": coded.code.hex(),
+    }
+
+
+def shown_id(id_: Id) -> Any:
+    """An id that survives JavaScript, which reads numbers as doubles.
+
+    >>> shown_id(7), shown_id("7"), shown_id(2**53 + 1)
+    (7, '7', {'int64': '9007199254740993'})
+    """
+    if isinstance(id_, int) and abs(id_) > _SAFE:
+        return {"int64": str(id_)}
+    return id_
 
 
 def parse_code(code: str, n_bits: int) -> Codes:
@@ -162,7 +177,7 @@ def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> di
     assert hit.document is not None  # a collection has its documents
     title = title_of(hit.document)
     return {
-        "id": hit.id,
+        "id": shown_id(hit.id),
         "score": _rounded(hit.score),
         "parts": parts,
         "words": _rounded(hit.words),

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -35,6 +37,7 @@ from boltzhash.server.settings import (
     MAX_IN_GROUP,
     MAX_K,
     MAX_LISTED_IN_GROUP,
+    MAX_QUERIES,
     MAX_QUERY,
     MAX_REACH,
     MAX_TEXT,
@@ -46,7 +49,45 @@ MAX_ID = 1000  # characters
 
 StringId = Annotated[StrictStr, Field(max_length=MAX_ID)]
 IntegerId = Annotated[StrictInt, Field(ge=-_INT64 - 1, le=_INT64)]
-Id = StringId | IntegerId
+
+
+_DIGITS = "^(0|-?[1-9][0-9]{0,18})$"
+
+
+class LargeId(BaseModel):
+    """An integer as a string of its digits, since JavaScript rounds numbers beyond 2^53."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    int64: Annotated[StrictStr, Field(pattern=_DIGITS)]
+
+
+def _integer_of(given: Any) -> Any:
+    """The integer that a :class:`LargeId` stands for; anything else as it is."""
+    if isinstance(given, dict) and given.keys() == {"int64"}:
+        return int(LargeId.model_validate(given).int64)
+    return given
+
+
+Id = Annotated[
+    StringId | IntegerId,
+    BeforeValidator(_integer_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": MAX_ID},
+                {"type": "integer", "minimum": -_INT64 - 1, "maximum": _INT64},
+                {
+                    "type": "object",
+                    "properties": {"int64": {"type": "string", "pattern": _DIGITS}},
+                    "required": ["int64"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+ShownId = str | int | LargeId
 Text = Annotated[StrictStr, Field(max_length=MAX_QUERY)]
 Code = Annotated[
     StrictStr,
@@ -210,6 +251,10 @@ class SearchRequest(Paged):
         return self
 
 
+class SearchesRequest(Strict):
+    queries: Annotated[list[SearchRequest], Field(min_length=1, max_length=MAX_QUERIES)]
+
+
 class SimilarRequest(Paged):
     id: Id
     by: By = None
@@ -322,7 +367,7 @@ class Reasons(BaseModel):
 
 
 class Hit(BaseModel):
-    id: str | int
+    id: ShownId
     score: Annotated[
         float | None,
         Field(description="What it was ranked by, more is better; null by codes alone"),
@@ -380,7 +425,7 @@ class FacetCounts(BaseModel):
     most: int | float | None
 
 
-class Hits(Answer):
+class FoundHits(BaseModel):
     query: AskedFor
     total: Annotated[
         int | None,
@@ -395,9 +440,6 @@ class Hits(Answer):
         dict[str, FacetCounts] | None,
         Field(description="By field, over all documents that match; there if it was asked for"),
     ] = None
-    milliseconds: Annotated[
-        float, Field(description="What the service took, waiting for a thread included")
-    ]
     warning: Annotated[
         str | None,
         Field(
@@ -405,6 +447,17 @@ class Hits(Answer):
             "or such a kind of value in it"
         ),
     ] = None
+
+
+class Hits(Answer, FoundHits):
+    milliseconds: Annotated[
+        float, Field(description="What the service took, waiting for a thread included")
+    ]
+
+
+class SearchesAnswer(Answer):
+    answers: Annotated[list[FoundHits], Field(description="One for each query, in their order")]
+    milliseconds: float
 
 
 class BitAgreement(BaseModel):
@@ -428,7 +481,7 @@ class Explanation(Answer):
 
 
 class StoredDocument(BaseModel):
-    id: str | int
+    id: ShownId
     title: str
     text: str
     metadata: dict[str, Any]
@@ -439,8 +492,17 @@ class Documents(Answer):
     documents: list[StoredDocument]
 
 
+class OneDocument(Answer):
+    document: StoredDocument
+
+
+class DocumentsPage(Documents):
+    total: Annotated[int, Field(description="How many documents the collection has")]
+    next: Annotated[int | None, Field(description="What `after` goes on with; null at the end")]
+
+
 class Written(Answer):
-    written: int
+    written: Annotated[int, Field(description="Documents; one that was sent twice is one")]
 
 
 class Deleted(Answer):
@@ -496,7 +558,7 @@ class BitDocuments(Answer):
 
 
 class Duplicate(BaseModel):
-    id: str | int
+    id: ShownId
     similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
 
 
@@ -505,7 +567,7 @@ class Group(BaseModel):
     similarity: Annotated[
         float, Field(description="Of the duplicate that is least like the document kept")
     ]
-    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    kept: Annotated[ShownId, Field(description="The id of the document to keep")]
     duplicates: Annotated[
         list[Duplicate],
         Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),

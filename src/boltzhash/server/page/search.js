@@ -2,7 +2,7 @@
 
 import { Typed, get, post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { announce, counted, element, failure, sentence, skeleton } from "./dom.js";
+import { announce, counted, element, failure, sentence, shownId, skeleton } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { hitList } from "./hits.js";
 import { remember } from "./state.js";
@@ -58,7 +58,7 @@ export function searchView(main, state, { stats, go, focus }) {
     like.replaceChildren();
     if (state.like === null) return;
     like.append(
-      element("p", {}, "More like ", element("b", { dir: "auto" }, String(state.like)), " ",
+      element("p", {}, "More like ", element("b", { dir: "auto" }, shownId(state.like)), " ",
         element("button", { type: "button", class: "quiet", onclick: () => {
           state.like = null;
           step.anew();
