@@ -42,7 +42,8 @@ def test_clumps_are_regions_and_pairs_of_clumps_are_around_them() -> None:
         (region,) = [r for r in range(len(sizes)) if regions.words[r][:1] == [word]]
         assert sizes[region] == pytest.approx(1000, abs=20)
         assert np.hypot(*(regions.anchors[region] - middles[clump])) < 0.015
-        assert regions.spreads[region] == pytest.approx(0.012 * np.sqrt(2), rel=0.2)
+        away = points[regions.has(region)] - regions.anchors[region]
+        assert regions.spreads[region] == pytest.approx(np.sqrt((away**2).sum(axis=1).mean()))
         assert regions.words[int(regions.parents[region])][0] == ("left", "right")[clump // 2]
         assert (of_clump[regions.has(region)] == clump).mean() > 0.98
     assert not any("everywhere" in words for words in regions.words)
