@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks examples
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal bench-page \
 	bench bench-search bench-search-small bench-full bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)

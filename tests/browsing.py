@@ -114,7 +114,8 @@ def titles(page: Any) -> list[str]:
 def until_shown(page: Any, hits: list[dict[str, Any]]) -> None:
     found = json.dumps([hit["title"] for hit in hits])
     shown = "JSON.stringify([...document.querySelectorAll('.hit .title')].map(t => t.innerText))"
-    until(page, f"{shown} === JSON.stringify({found})")
+    at_rest = "!document.querySelector('.results[aria-busy]')"  # no other answer is to come
+    until(page, f"{shown} === JSON.stringify({found}) && {at_rest}")
 
 
 def violations(page: Any) -> list[tuple[str, list[str]]]:

@@ -65,6 +65,8 @@ def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
         collection.add([{"id": "unknown", "text": "xylophone"}])
         assert describe(collection) == ([], [])
         collection.add([{"id": "one", "text": "moon and star"}])
+        assert describe(collection) == ([], [])  # a word that one document has names nothing
+        collection.add([{"id": "two", "text": "star and moon"}])
         assert describe(collection) == ([Topic(["moon", "star"], 1.0)], ["moon and star"])
 
 
@@ -124,6 +126,14 @@ def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:
         assert sorted(reason["near"]) == sorted(word for _, word in best)
     assert any(reason["near"] for reason in told)
     assert all(r["near"] == [] for r in reasons(corrsh, documents, sought, None))
+
+
+def test_by_words_alone_nothing_is_a_reason_but_words(served: Any) -> None:
+    asked = {"text": "captain of a ship", "k": 20, "reasons": True}
+    by_both = served.post("/v1/search", **asked).json()["hits"]
+    by_words = served.post("/v1/search", **asked, by="words").json()["hits"]
+    assert any(hit["reasons"]["near"] for hit in by_both)
+    assert all(hit["reasons"]["shared"] and not hit["reasons"]["near"] for hit in by_words)
 
 
 def test_words_unknown_to_the_model_are_near_nothing(served: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -644,6 +645,70 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
         assert text in page
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/page/app.js", "/v1/stats", "/healthz", "/metrics", "/nothing", "/v1/search"],
+)
+def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> None:
+    """It was 405 everywhere."""
+    get, head = served.client.get(path), served.client.head(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    names = ("content-type", "content-length", "etag", "allow", "content-security-policy")
+    if path == "/metrics":
+        names = ("content-type",)  # it counts requests
+    assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+
+
+def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
+    """An absolute one names the scheme and the path that the service sees, not those of a proxy."""
+    get = served.client.get
+    assert get("/v1/stats/").status_code == 307
+    assert get("/v1/stats/").headers["location"] == "../stats"
+    asked = get("/v1/duplicates/?min_similarity=0.9&keep=newest")
+    assert asked.headers["location"] == "../duplicates?min_similarity=0.9&keep=newest"
+    followed = get("/v1/bits/3/", follow_redirects=True)
+    assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
+    found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
+    assert found.json()["hits"]
+    for path in ("/nothing/", "/v1/stats//", "/v1//"):
+        assert get(path).status_code == 404
+
+
+def test_a_request_is_called_in_answer_and_log_as_its_sender_calls_it(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder) as service:
+        given = service.client.get("/v1/stats", headers={"x-request-id": "proxy-7"})
+        assert given.headers["x-request-id"] == "proxy-7"
+        made = {service.client.get("/nothing").headers["x-request-id"] for _ in range(2)}
+        odd = service.client.get("/healthz", headers={"x-request-id": "two words"})
+        made.add(odd.headers["x-request-id"])
+        assert len(made) == 3
+        assert all(re.fullmatch("[0-9a-f]{32}", each) for each in made)
+        (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
+        name = {"x-request-id": "unlucky"}
+        refused = service.client.post("/v1/search", json={"text": "moon"}, headers=name)
+        assert refused.status_code == 500
+        date = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[unlucky\] .*collection"
+        assert re.search(date, service.log.read_text(), re.MULTILINE)
+
+
+def test_errors_have_a_code_for_programs(served: Any) -> None:
+    def code(answer: httpx.Response) -> str:
+        return str(answer.json()["error"]["code"])
+
+    assert code(served.post("/v1/similar", id="nowhere")) == "no_such_document"
+    assert code(served.post("/v1/search", text="")) == "invalid"
+    assert code(served.post("/v1/search", text="a", k=0)) == "invalid"
+    assert code(served.post("/v1/documents", documents=[{"id": 1, "text": ""}])) == "key_needed"
+    twin = [{"id": "sky-1", "text": ""}]
+    assert code(served.write("/v1/documents", documents=twin)) == "id_exists"
+    assert code(served.client.get("/nowhere")) == "not_found"
+    assert code(served.client.delete("/v1/stats")) == "method_not_allowed"
+    schemas = served.client.get("/openapi.json").json()["components"]["schemas"]
+    assert {"busy", "no_collection"} < set(schemas["ErrorBody"]["properties"]["code"]["enum"])
+
+
 def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
     tag = served.client.get("/page/app.js").headers["etag"]
     for given in (tag, f"W/{tag}", f'"other", {tag}'):  # proxies that compress weaken tags
@@ -669,6 +734,74 @@ def test_no_collection_is_not_an_error_until_it_is_asked(
         with Collection.create(folder, lsh) as collection:
             collection.add([{"id": 1, "text": "moon"}])
         assert pairs(service.post("/v1/search", text="moon")) == [(1, 0)]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collection_that_is_gone_is_noticed_before_anything_is_written(
+    serve: Callable[..., Any], folder: Path, workers: str
+) -> None:
+    """It was answered with 200, and the document was in no file."""
+    document = {"id": "late", "text": "moon"}
+    with serve(folder, "--workers", workers) as service:
+        assert service.post("/v1/search", text="moon").status_code == 200
+        assert service.write("/v1/documents", documents=[{"id": 1, "text": ""}]).status_code == 200
+        shutil.move(folder, folder.with_name("elsewhere"))
+        for _ in range(4):  # on new connections, so that every worker is asked
+            with httpx.Client(base_url=service.address, timeout=30) as new:
+                key = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [document]}
+                refused = new.post("/v1/documents", json=body, headers=key)
+                assert refused.status_code == 503
+                assert "deleted or moved" in refused.json()["error"]["message"]
+                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/bits", "/v1/duplicates"):
+                    assert new.get(path).status_code == 503, path
+                assert new.post("/v1/search", json={"text": "moon"}).status_code == 503
+                assert "boltzhash_documents" not in new.get("/metrics").text
+        shutil.move(folder.with_name("elsewhere"), folder)
+        assert service.client.get("/readyz").status_code == 200
+        assert service.write("/v1/documents", documents=[document]).status_code == 200
+    with Collection.open(folder) as collection:
+        assert "late" in collection
+
+
+def test_a_collection_that_was_replaced_is_the_one_that_is_served(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add({"id": i, "text": "a new moon over the sea"} for i in range(2))
+    with serve(folder) as service:
+        before = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in before["groups"]] == ["sky-0"]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        written = service.write("/v1/documents", documents=[{"id": "late", "text": "moon"}])
+        assert written.json() == {"generation": 2, "written": 1}
+        service.write("/v1/documents/delete", ids=["late"])
+        found = service.post("/v1/search", text="moon").json()["hits"]
+        assert [hit["id"] for hit in found] == [0, 1]
+        after = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in after["groups"]] == [0]
+        assert service.client.get("/v1/stats").json()["documents"] == 2
+    with Collection.open(folder) as collection:
+        assert [document.id for document in collection] == [0, 1]
+        collection.check()
+
+
+def test_answers_about_a_collection_are_not_given_about_another_of_the_same_generation(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add([{"id": 1, "text": "moon", "metadata": {"lang": "en"}}])
+    with serve(folder) as service:
+        paths = ("/v1/fields", "/v1/bits", "/v1/duplicates")
+        before = [service.client.get(path).json() for path in paths]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        after = [service.client.get(path).json() for path in paths]
+    assert all(told["generation"] == 1 for told in [*before, *after])
+    fields, bits, duplicates = after
+    assert list(fields["fields"]) == ["lang"]
+    assert (bits["sampled"], duplicates["n_groups"]) == (1, 0)
 
 
 def test_a_rehash_elsewhere_is_seen(

@@ -34,6 +34,14 @@ def add_parsers(subparsers: Any) -> None:
         help="a site whose pages may use the service, or the name under which a proxy serves it, such "
         "as https://search.example.org; may be given several times",
     )
+    parser.add_argument(
+        "--allowed-hosts",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="names, with commas between them, that the service answers to besides localhost and IP "
+        "addresses; * is any; may be given several times",
+    )
     parser.set_defaults(run=serve)
 
     parser = subparsers.add_parser(
@@ -54,7 +62,7 @@ def serve(options: argparse.Namespace) -> int:
     from boltzhash.collection.locations import FOLDER
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
-    from boltzhash.server.settings import KEY_VARIABLE, Settings, is_loopback
+    from boltzhash.server.settings import KEY_VARIABLE, Settings
 
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
@@ -66,11 +74,12 @@ def serve(options: argparse.Namespace) -> int:
     settings = Settings(
         str(Path(location.url).absolute()) if is_folder else options.collection,
         tuple(options.allow_origin),
-        is_loopback(options.host),
+        tuple(name.strip() for names in options.allowed_hosts for name in names.split(",")),
         os.environ.get(KEY_VARIABLE),
     )
     if not is_collection(options.collection):
         say(f"{options.collection} is not a collection (yet): the page says how to make one")
+    _check_readable(settings.collection)
     with share_between_processes():
         try:
             from boltzhash.server.run import run
@@ -78,6 +87,25 @@ def serve(options: argparse.Namespace) -> int:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
         has_started = run(settings, options.host, options.port, options.workers, announce=say)
         return OK if has_started else FILE_ERROR
+
+
+def _check_readable(location: str) -> None:
+    """Refuse to start with a collection that is damaged; one that is not there yet may come."""
+    from boltzhash.collection import Collection
+    from boltzhash.errors import (
+        CollectionBusyError,
+        CollectionError,
+        ModelError,
+        NoSuchCollectionError,
+    )
+
+    try:
+        with Collection.open(location) as collection:
+            collection.standing()
+    except (NoSuchCollectionError, CollectionBusyError):
+        pass
+    except (CollectionError, ModelError) as error:
+        raise OSError(str(error)) from error  # of a file: the exit code says so
 
 
 def make_map(options: argparse.Namespace) -> int:

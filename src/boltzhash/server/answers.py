@@ -77,7 +77,9 @@ def search_code(
 def stored_document(collection: Collection, id_: Id) -> Coded:
     found = collection.find([id_])
     if id_ not in found:
-        raise RefusedError(404, f"there is no document with the id {id_!r}")
+        raise RefusedError(
+            404, f"there is no document with the id {id_!r}", code="no_such_document"
+        )
     return found[id_]
 
 
@@ -192,10 +194,12 @@ def _rounded(value: float | None) -> float | None:
 def _add_reasons(
     collection: Collection, answer: Answer, sought: Sought, offset: int, hits: list[dict[str, Any]]
 ) -> None:
-    """Why each is a hit; a query whose words the model does not know is near nothing in topic."""
+    """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
+    alone being near would not be why.
+    """
     documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
-    margins = answer.margins if answer.known_words != 0 else None
-    found = reasons(collection.hasher, documents, sought, margins)
+    takes_part = answer.by != "words" and answer.known_words != 0
+    found = reasons(collection.hasher, documents, sought, answer.margins if takes_part else None)
     for hit, reason in zip(hits, found, strict=True):
         hit["reasons"] = reason
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from boltzhash.collection import Collection, DuplicateGroup
+from boltzhash.collection.store import OnBatch
 from boltzhash.server.answers import stored_documents
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
@@ -30,7 +31,14 @@ class DuplicateGroups:
     def __init__(self) -> None:
         self._last: _Found | None = None
 
-    def page(self, collection: Collection, asked: Asked, offset: int, limit: int) -> dict[str, Any]:
+    def page(
+        self,
+        collection: Collection,
+        asked: Asked,
+        offset: int,
+        limit: int,
+        on_batch: OnBatch | None = None,
+    ) -> dict[str, Any]:
         now = collection.standing()
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
@@ -41,7 +49,8 @@ class DuplicateGroups:
         last = self._last
         if last is None or (last.generation, last.asked) != (now.generation, asked):
             find = collection.siblings if asked.siblings else collection.duplicates
-            groups = sorted(find(asked.min_similarity, keep=asked.keep), key=_rank)
+            found = find(asked.min_similarity, keep=asked.keep, on_batch=on_batch)
+            groups = sorted(found, key=_rank)
             last = self._last = _Found(now.generation, asked, groups)
         return {
             "generation": now.generation,

@@ -24,6 +24,7 @@ from boltzhash.collection.filters import (
     parse_where,
 )
 from boltzhash.search.order import ORDERS, check_order
+from boltzhash.server.refusals import CODES
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
@@ -504,17 +505,6 @@ class Fields(Answer):
     fields: dict[str, list[Value]]
 
 
-class Region(BaseModel):
-    """A part of the map where points lie dense."""
-
-    parent: Annotated[int | None, Field(description="The number of the region around it")]
-    x: Annotated[int, Field(description="Where it is densest, 0 to 65535")]
-    y: int
-    spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
-    size: Annotated[int, Field(description="Points in it")]
-    words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
-
-
 class Topic(BaseModel):
     words: Annotated[
         list[str], Field(description="Those that set it apart, the most telling first")
@@ -532,6 +522,17 @@ class Overview(Answer):
             "the topic's words"
         ),
     ]
+
+
+class Region(BaseModel):
+    """A part of the map where points lie dense."""
+
+    parent: Annotated[int | None, Field(description="The number of the region around it")]
+    x: Annotated[int, Field(description="Where it is densest, 0 to 65535")]
+    y: int
+    spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
+    size: Annotated[int, Field(description="Points in it")]
+    words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
 
 
 class Map(Answer):
@@ -592,6 +593,9 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     status: int
+    code: Annotated[
+        str, Field(description="What it is, for programs", json_schema_extra={"enum": [*CODES]})
+    ]
     message: Annotated[str, Field(description="What to change")]
     details: list[ErrorDetail] = []
 

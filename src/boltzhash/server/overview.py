@@ -23,7 +23,8 @@ from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import without_title
 from boltzhash.server.answers import title_of
-from boltzhash.server.spellings import column_of_spelling, commonest_spellings
+from boltzhash.server.distinctive import Occurrences, chosen_words, contrast
+from boltzhash.server.spellings import column_of_spelling
 from boltzhash.text.tokens import tokenize
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,8 @@ class _Sampled(NamedTuple):
     documents: list[Document]
     groups: Groups
     nearness: Floats  # (n_documents,), to the middle of their group
+    names: list[str]  # of words
+    having: Floats  # (n_groups, n_words), documents
     belonging: Floats  # (n_groups, n_words)
 
 
@@ -83,31 +86,35 @@ class Overviews:
 def describe(collection: Collection) -> tuple[list[Topic], list[str]]:
     """The topics of a collection, the largest first, and a question about each that has one."""
     sampled = _sample(collection)
-    if not sampled.documents:
+    if sampled is None:
         return [], []
     topics: list[Topic] = []
     questions: list[str] = []
     sizes = np.bincount(sampled.groups)
     for group in np.argsort(-sizes, kind="stable").tolist():
-        words = _topic_words(collection.hasher, sampled, group)
+        words = _topic_words(collection, sampled, group)
         if words:
             topics.append(Topic(words, round(float(sizes[group] / sizes.sum()), 4)))
             questions.append(_question(collection, sampled, group) or " ".join(words[:2]))
     return topics, list(dict.fromkeys(questions))
 
 
-def _sample(collection: Collection) -> _Sampled:
+def _sample(collection: Collection) -> _Sampled | None:
     rows = collection.rows()
     known = np.flatnonzero(rows.known)
     chosen = known[:: max(1, -(-len(known) // _LOOKED_AT))]
     documents = collection.documents_at(rows.places[chosen])
     if not documents:
-        return _Sampled([], np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0)))
+        return None
     signs = unpack(rows.codes[chosen]).astype(np.float64) * 2 - 1
     n_topics = int(np.clip(np.sqrt(len(documents) / _PER_TOPIC), 1, _MOST_TOPICS))
     groups, nearness = grouped(signs, n_topics)
-    has_word = collection.hasher.tfidf([document.text for document in documents]) > 0
-    return _Sampled(documents, groups, nearness, belonging(has_word, groups, n_topics))
+    words = Occurrences.in_texts(collection.hasher, [document.text for document in documents])
+    inside = having(words.has, groups, n_topics)
+    sizes = np.bincount(groups, minlength=n_topics)[:, None]
+    # Of all documents, not of those outside: so a single group has its commonest words.
+    belonging = contrast(inside, sizes, inside.sum(axis=0) - inside, len(documents))
+    return _Sampled(documents, groups, nearness, words.names, inside, belonging)
 
 
 def grouped(points: Floats, n_groups: int) -> tuple[Groups, Floats]:
@@ -140,33 +147,25 @@ def _far_apart(points: Floats, n: int) -> Floats:
     return points[chosen].copy()
 
 
-def belonging(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats:
-    """p ln(p / q) for each group and word: p the share of the group's documents that have the word, q
-    the share of all documents that have it and are outside; so a single group has its commonest words.
+def having(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats:
+    """How many documents of each group have each word, shape (n_groups, n_words).
 
-    >>> has_word = sparse.csr_matrix([[1, 1], [1, 0], [0, 1], [0, 1]])
-    >>> belonging(has_word, np.array([0, 0, 1, 1]), 2).argmax(axis=1).tolist()
-    [0, 1]
+    >>> has_word = sparse.csr_matrix([[1.0, 1], [1, 0], [0, 1], [0, 1]])
+    >>> having(has_word, np.array([0, 0, 1, 1]), 2).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
     """
     n = len(groups)
     members = sparse.csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n))
-    inside = np.asarray((members @ has_word.astype(np.float64)).todense())
-    sizes = np.bincount(groups, minlength=n_groups)[:, None]
-    p = (inside + 0.5) / (sizes + 1)
-    q = (inside.sum(axis=0) - inside + 0.5) / (n + 1)
-    return np.asarray(p * np.log(p / q))
+    return np.asarray((members @ has_word).todense())
 
 
-def _topic_words(hasher: Hasher, sampled: _Sampled, group: int) -> list[str]:
+def _topic_words(collection: Collection, sampled: _Sampled, group: int) -> list[str]:
     """The words that belong to this group more than to any other, the strongest first."""
-    assert hasher.tfidf_ is not None  # or it would not be in a collection
     here = sampled.belonging.argmax(axis=0) == group
-    strength = np.where(here, sampled.belonging[group], 0)
-    columns = np.argsort(-strength, kind="stable")[:_WORDS]
-    columns = columns[strength[columns] > 0]
-    texts = [sampled.documents[row].text for row in np.flatnonzero(sampled.groups == group)]
-    spelt = commonest_spellings(hasher.tfidf_, columns.tolist(), texts)
-    return [spelt[column] for column in columns.tolist()]
+    scores = np.where(here, sampled.belonging[group], 0)
+    columns, counts = np.arange(len(scores)), sampled.having[group]
+    chosen = chosen_words(columns, scores, counts, sampled.names, _WORDS, collection.words)
+    return [sampled.names[column] for column in chosen]
 
 
 def _question(collection: Collection, sampled: _Sampled, group: int) -> str | None:

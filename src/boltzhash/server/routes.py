@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from boltzhash.server.answers import search_code, search_similar, search_text, s
 from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.duplicates import Asked
 from boltzhash.server.guard import is_key
+from boltzhash.server.heavy import HeavyLane, Job
 from boltzhash.server.map_search import search_on_map
 from boltzhash.server.metrics import CONTENT_TYPE
 from boltzhash.server.refusals import NoCollectionError, RefusedError
@@ -34,6 +35,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     413: {"description": "The body is too large"},
     415: {"description": "The content type of the body is not JSON"},
     421: {"description": "The service does not answer to this host"},
+    431: {"description": "The headers are too large"},
     422: {"description": "A field is not what it should be"},
     500: {"description": "The collection is damaged"},
     503: {"description": "Busy, or there is no collection: try again"},
@@ -68,7 +70,9 @@ _bearer = HTTPBearer(auto_error=False, description=f"The key that {KEY_VARIABLE}
 def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
     if service.settings.api_key is None:
         raise RefusedError(
-            403, f"writing is off: start the service with a key in the environment, {KEY_VARIABLE}"
+            403,
+            f"writing is off: start the service with a key in the environment, {KEY_VARIABLE}",
+            code="writing_is_off",
         )
     if not is_key(service.settings, request.headers):
         raise RefusedError(
@@ -78,9 +82,12 @@ def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bear
         )
 
 
+def encoded(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
 def as_json(answer: dict[str, Any]) -> Response:
-    body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Response(body.encode(), media_type="application/json")
+    return Response(encoded(answer), media_type="application/json")
 
 
 # Searching
@@ -202,21 +209,25 @@ async def stats(service: Served) -> Response:
 
 
 @api.get("/overview", response_model=messages.Overview, tags=["collection"])
-async def overview(service: Served) -> Response:
+async def overview(request: Request, service: Served) -> Response:
     """What the collection is about: its topics in words, and questions that it can answer."""
-    return as_json(await service.slow_reads.run(service.overview.view))
+    return await _shared(
+        *(request, service, service.overviews, "overview"), lambda r, _: service.overview.view(r)
+    )
 
 
 @api.get("/fields", response_model=messages.Fields, tags=["collection"])
 async def fields(service: Served) -> Response:
     """The metadata fields that can be filtered by, with their commonest values."""
-    return as_json(await service.slow_reads.run(service.fields.view))
+    return as_json(await service.slow_reads.run(lambda r: service.fields.view(r)))
 
 
 @api.get("/bits", response_model=messages.Bits, tags=["bits"])
-async def bits(service: Served) -> Response:
+async def bits(request: Request, service: Served) -> Response:
     """Each bit with its words and how often it is on; how bits correlate."""
-    return as_json(await service.slow_reads.run(lambda r: service.bits.view(r).as_json()))
+    return await _shared(
+        *(request, service, service.overviews, "bits"), lambda r, _: service.bits.view(r).as_json()
+    )
 
 
 @api.get(
@@ -225,13 +236,19 @@ async def bits(service: Served) -> Response:
     tags=["bits"],
     responses=_errors(_NOT_THERE),
 )
-async def bit(service: Served, bit: Annotated[int, Path(ge=0, le=4095)]) -> Response:
+async def bit(
+    request: Request, service: Served, bit: Annotated[int, Path(ge=0, le=4095)]
+) -> Response:
     """One bit, the bits it goes with, and documents that have it on."""
-    return as_json(await service.slow_reads.run(lambda r: documents_with_bit(r, service.bits, bit)))
+    return await _shared(
+        *(request, service, service.overviews, ("bit", bit)),
+        lambda r, _: documents_with_bit(r, service.bits, bit),
+    )
 
 
 @api.get("/duplicates", response_model=messages.Duplicates, tags=["collection"])
 async def duplicates(
+    request: Request,
     service: Served,
     min_similarity: Annotated[
         float,
@@ -249,20 +266,25 @@ async def duplicates(
 ) -> Response:
     """Groups of near-duplicates: a document to keep, and those whose texts are near its own."""
     asked = Asked(min_similarity, keep, siblings)
-    return as_json(
-        await service.slow_reads.run(lambda r: service.duplicates.page(r, asked, offset, limit))
+    return await _shared(
+        *(request, service, service.comparisons, (asked, offset, limit)),
+        lambda r, job: service.duplicates.page(r, asked, offset, limit, job.check),
     )
 
 
 @api.get("/map", response_model=messages.Map, tags=["collection"], responses=_errors(_NOT_THERE))
 async def collection_map(
+    request: Request,
     service: Served,
     field: Annotated[
         str | None, Query(max_length=200, description="Metadata field that gives the colours")
     ] = None,
 ) -> Response:
     """The points of all documents, for the page's map."""
-    return as_json(await service.slow_reads.run(lambda r: service.map.view(r, field)))
+    return await _shared(
+        *(request, service, service.overviews, ("map", field)),
+        lambda r, _: service.map.view(r, field),
+    )
 
 
 @api.post(
@@ -331,6 +353,19 @@ async def _timed(service: Service, work: Callable[[Collection], dict[str, Any]])
     start = time.perf_counter()
     answer = await service.reads.run(work)
     return as_json({**answer, "milliseconds": round(1000 * (time.perf_counter() - start), 2)})
+
+
+async def _shared(
+    request: Request,
+    service: Service,
+    lane: HeavyLane,
+    what: Hashable,
+    work: Callable[[Collection, Job], dict[str, Any]],
+) -> Response:
+    """An answer for all who ask for it in one generation, made into bytes once."""
+    generation = await service.reads.run(lambda r: r.standing().generation)
+    body = await lane.shared(request, (generation, what), lambda r, job: encoded(work(r, job)))
+    return Response(body, media_type="application/json")
 
 
 async def _read(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:

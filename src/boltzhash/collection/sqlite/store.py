@@ -93,7 +93,8 @@ class SqliteStore:
         self.written_generation: int | None = None
 
     def close(self) -> None:
-        self._words.close()
+        if self._database.is_there():  # else the files are another collection's
+            self._words.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:

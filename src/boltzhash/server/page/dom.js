@@ -45,13 +45,8 @@ export function skeleton(kind, n = 1) {
     ...Array.from({ length: n }, shape));
 }
 
-// A list in words: "a, b and c".
-export function listed(words) {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
-}
-
 export function sentence(text) {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:…`]$/.test(text) ? "" : "."}`;
 }
 
 // An error as the service told it, and a way to try again.

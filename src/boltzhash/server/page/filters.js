@@ -87,10 +87,11 @@ export function filterBar({ where, counts, onChange }) {
     shown = choices(known, set, input.value);
     active = -1;
     input.removeAttribute("aria-activedescendant");
+    shown.forEach((option, i) => { option.element = optionElement(option, i, choose); });
     list.replaceChildren(...grouped(shown).map(([name, options]) =>
       element("div", { role: "group", "aria-label": name },
         element("div", { class: "choices-of", role: "presentation" }, name),
-        ...options.map((option) => optionElement(option, choose)))));
+        ...options.map((option) => option.element))));
     if (shown.length === 0) list.replaceChildren(element("div", { class: "choices-of", role: "option", "aria-disabled": "true" }, "No field or value has this"));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
@@ -178,16 +179,24 @@ function counted(fields, told) {
 }
 
 // What may be chosen for a typed text: values, ranges of numbers, and texts that have it as a part.
-export function choices(fields, where, typed) {
+function choices(fields, where, typed) {
   const text = typed.trim();
   const free = Object.entries(fields).filter(([name]) => !Object.hasOwn(where, name));
-  return free.flatMap(([name, field]) => choicesOf(name, field, text));
+  const named = free.filter(([name]) => begins(text, name)).flatMap(([name, field]) =>
+    choicesOf(name, field, text, text.slice(name.length).replace(/^\s*[:=]?\s*/, "")));
+  return named.length ? named : free.flatMap(([name, field]) => choicesOf(name, field, text, text));
 }
 
-function choicesOf(name, field, text) {
+// Whether a text begins with the name of a field, as a word.
+function begins(text, name) {
   const lower = text.toLowerCase();
-  const named = lower.startsWith(name.toLowerCase());
-  const rest = named ? text.slice(name.length).replace(/^\s*[:=]?\s*/, "") : text;
+  return lower.startsWith(name.toLowerCase()) && !/^[\p{L}\p{N}_]/u.test(text.slice(name.length));
+}
+
+// `text` is all that was typed, `rest` what was typed after the name of this field.
+function choicesOf(name, field, text, rest) {
+  const lower = text.toLowerCase();
+  const named = rest !== text;
   const wanted = rest.toLowerCase();
   const found = [];
   if (field.numeric) {
@@ -211,7 +220,7 @@ function choicesOf(name, field, text) {
 }
 
 // "2019 to 2021", "2019..2021", ">= 2019", "2019": a condition on a number, or null.
-export function parsedRange(text) {
+function parsedRange(text) {
   const value = (digits) => Number(digits.replace("−", "-"));
   const between = text.match(new RegExp(`^(${NUMBER})\\s*(?:to|\\.\\.|–|-|\\s)\\s*(${NUMBER})$`));
   if (between) return { ">=": value(between[1]), "<=": value(between[2]) };
@@ -227,17 +236,16 @@ function grouped(options) {
   return [...groups];
 }
 
-function optionElement(option, choose) {
-  option.element = element("div", { role: "option", id: `choice-${option.field}-${option.label}`.replace(/\s/g, "_"), "aria-selected": "false",
+function optionElement(option, i, choose) {
+  return element("div", { role: "option", id: `choice-${i}`, "aria-selected": "false",
     onpointerdown: (event) => event.preventDefault(), // the focus stays where it is
     onclick: () => choose(option) },
   element("bdi", {}, option.label),
   option.count === undefined ? null : element("span", { class: "count" }, number(option.count)));
-  return option.element;
 }
 
 // A condition as people would say it.
-export function described(condition) {
+function described(condition) {
   if (condition === null) return "missing";
   if (Array.isArray(condition)) return condition.map(described).join(" or ");
   if (typeof condition !== "object") return String(condition);
@@ -246,6 +254,6 @@ export function described(condition) {
   const signs = { ">=": "≥", "<=": "≤", "!=": "≠", contains: "has", in: "one of", "not in": "none of" };
   const said = (value) => (typeof value === "string" ? `“${value}”` : Array.isArray(value) ? value.join(", ") : String(value));
   const parts = Object.entries(condition);
-  if (!parts.every(([sign, value]) => Object.hasOwn(signs, sign) || ["<", ">", "="].includes(sign)) ) return JSON.stringify(condition);
+  if (!parts.every(([sign]) => Object.hasOwn(signs, sign) || ["<", ">", "="].includes(sign))) return JSON.stringify(condition);
   return parts.map(([sign, value]) => `${signs[sign] ?? sign} ${said(value)}`).join(", ");
 }

@@ -105,7 +105,7 @@ export function searchView(main, state, { stats, go, focus }) {
   }
 
   function show(asked, found, error, last) {
-    const held = results.contains(document.activeElement) ? results.querySelectorAll(".title").length : -1;
+    const held = heldAt();
     if (last) results.removeAttribute("aria-busy");
     answered = error ? null : JSON.stringify(asked);
     if (error) results.replaceChildren(error.status === 422 ? unanswerable(error) : failure(error, run));
@@ -113,10 +113,17 @@ export function searchView(main, state, { stats, go, focus }) {
     if (held >= 0) focusHit(held);
   }
 
-  // "Show more" and "Try again" are gone by now: go on with the first hit that is new.
-  function focusHit(first) {
+  // The rank from 0 of the hit that has the focus; after "Show more", that of the first to come; else −1.
+  function heldAt() {
+    const hits = [...results.querySelectorAll(".hit")];
+    const at = hits.findIndex((hit) => hit.contains(document.activeElement));
+    return at < 0 && results.contains(document.activeElement) ? hits.length : at;
+  }
+
+  // What had the focus is made anew.
+  function focusHit(at) {
     const titles = results.querySelectorAll(".title");
-    (titles[first < titles.length ? first : 0] ?? input).focus({ preventScroll: true });
+    (titles[at] ?? titles[0] ?? input).focus({ preventScroll: true });
   }
 
   function showHits(asked, found, last) {
@@ -178,7 +185,10 @@ function steps(state) {
       if (resting) remember(state, { anew: true });
       resting = false;
       clearTimeout(timer);
-      timer = setTimeout(() => this.rest(), REST);
+      timer = setTimeout(() => {
+        this.rest();
+        remember(state);
+      }, REST);
     },
     rest() {
       resting = true;

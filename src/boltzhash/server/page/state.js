@@ -59,14 +59,17 @@ export function address(state) {
 
 export function remember(state, { anew = false } = {}) {
   const target = address(state);
-  if (anew) history.pushState(null, "", target);
-  else history.replaceState(null, "", target);
   entitle(state);
+  try {
+    if (anew) history.pushState(null, "", target);
+    else history.replaceState(null, "", target);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error; // too many in a few seconds, for some browsers: the next catches up
+  }
 }
 
 // The title of the window, and of the step of Back.
 export function entitle({ view, q }) {
-  const names = { map: "Map", bits: "Topics", duplicates: "Duplicates" };
-  const name = names[view] ?? q.trim().slice(0, 60);
+  const name = { map: "Map", bits: "Topics", duplicates: "Duplicates" }[view] ?? q.trim().slice(0, 60);
   document.title = name ? `${name} · boltzhash` : "boltzhash";
 }
