@@ -128,6 +128,14 @@ def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:
     assert all(r["near"] == [] for r in reasons(corrsh, documents, sought, None))
 
 
+def test_by_words_alone_nothing_is_a_reason_but_words(served: Any) -> None:
+    asked = {"text": "captain of a ship", "k": 20, "reasons": True}
+    by_both = served.post("/v1/search", **asked).json()["hits"]
+    by_words = served.post("/v1/search", **asked, by="words").json()["hits"]
+    assert any(hit["reasons"]["near"] for hit in by_both)
+    assert all(hit["reasons"]["shared"] and not hit["reasons"]["near"] for hit in by_words)
+
+
 def test_words_unknown_to_the_model_are_near_nothing(served: Any) -> None:
     told = served.post("/v1/search", text="copy", k=5, reasons=True, by="codes").json()
     assert told["query"]["known_words"] == 0

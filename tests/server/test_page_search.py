@@ -273,6 +273,19 @@ def test_a_part_of_a_value_can_be_asked_for(watched: Watched, site: Any) -> None
     assert page.locator(".chip").inner_text() == "topic has “itche” ×"
 
 
+def test_the_name_of_a_field_leads_to_it_and_not_to_others(watched: Watched) -> None:
+    page = watched.open("?q=moon")
+    page.locator("#filter").click()
+    offered(page)
+    groups = page.locator("[role=listbox] [role=group]")
+    assert groups.count() > 1
+    page.locator("#filter").fill("topic")
+    assert groups.count() == 1
+    assert groups.get_attribute("aria-label") == "topic"
+    page.locator("#filter").fill("topical")  # no field: a part of a value, perhaps
+    page.get_by_role("option", name="has “topical”").wait_for()
+
+
 @pytest.mark.parametrize(
     ("typed", "chip", "where"),
     [
@@ -310,6 +323,7 @@ def test_a_filter_that_nothing_can_match_is_pointed_out(watched: Watched) -> Non
     page = watched.open(f"?q=moon&where={quote(json.dumps({'topik': 'sea'}))}")
     told = page.locator(".nothing").inner_text()
     assert told.startswith("No document has a field 'topik' (is 'topic' meant?)")
+    assert re.search(r"[^.…][.…]$", told)
 
 
 # What stays where it is

@@ -212,9 +212,12 @@ def _add_reasons(
     offset: int,
     hits: list[dict[str, Any]],
 ) -> None:
-    """Why each is a hit; a query whose words the model does not know is near nothing in topic."""
+    """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
+    alone being near would not be why.
+    """
     documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
-    margins = answer.margins if answer.known_words != 0 else None
+    takes_part = answer.by != "words" and answer.known_words != 0
+    margins = answer.margins if takes_part else None
     asked_for = sought or Sought(frozenset(), collection.words)
     found = reasons(collection.hasher, documents, asked_for, margins)
     for hit, reason in zip(hits, found, strict=True):

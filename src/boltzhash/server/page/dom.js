@@ -51,7 +51,7 @@ export function skeleton(kind, n = 1) {
 }
 
 export function sentence(text) {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:…`]$/.test(text) ? "" : "."}`;
 }
 
 // An error as the service told it, and a way to try again.

@@ -182,13 +182,21 @@ function counted(fields, told) {
 function choices(fields, where, typed) {
   const text = typed.trim();
   const free = Object.entries(fields).filter(([name]) => !Object.hasOwn(where, name));
-  return free.flatMap(([name, field]) => choicesOf(name, field, text));
+  const named = free.filter(([name]) => begins(text, name)).flatMap(([name, field]) =>
+    choicesOf(name, field, text, text.slice(name.length).replace(/^\s*[:=]?\s*/, "")));
+  return named.length ? named : free.flatMap(([name, field]) => choicesOf(name, field, text, text));
 }
 
-function choicesOf(name, field, text) {
+// Whether a text begins with the name of a field, as a word.
+function begins(text, name) {
   const lower = text.toLowerCase();
-  const named = lower.startsWith(name.toLowerCase());
-  const rest = named ? text.slice(name.length).replace(/^\s*[:=]?\s*/, "") : text;
+  return lower.startsWith(name.toLowerCase()) && !/^[\p{L}\p{N}_]/u.test(text.slice(name.length));
+}
+
+// `text` is all that was typed, `rest` what was typed after the name of this field.
+function choicesOf(name, field, text, rest) {
+  const lower = text.toLowerCase();
+  const named = rest !== text;
   const wanted = rest.toLowerCase();
   const found = [];
   if (field.numeric) {
