@@ -74,8 +74,9 @@ def with_counts(
     columns = {field: store.column(field) for field in fields}
     facets = {field: facet(column, matching) for field, column in columns.items()}
     warning = answer.warning
-    if warning is None and answer.code is not None and standing.n_documents:
+    if warning is None and standing.n_documents:
+        anywhere = np.zeros(standing.n_bits // 8, dtype=np.uint8)
         empty = (field for field, column in columns.items() if not column.values)
-        problems = (no_such_field(store, answer.code, field) for field in empty)
+        problems = (no_such_field(store, anywhere, field) for field in empty)
         warning = next((problem for problem in problems if problem is not None), None)
     return replace(answer, total=total, facets=facets, warning=warning)

@@ -229,7 +229,13 @@ class Store(Protocol):
 
 
 def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
-    """What :meth:`Store.may_be_near` gives where there is no index of words."""
+    """What :meth:`Store.may_be_near` gives where there is no index of words.
+
+    All documents if the query has no code either.
+    """
+    if query.code is None:
+        yield from (coded.document for coded in store.coded_here())
+        return
     for hit in store.top_k(query.code, NEAREST, [], approximate=False):
         assert hit.document is not None  # a collection has its documents
         yield hit.document

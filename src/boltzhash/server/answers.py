@@ -14,9 +14,11 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
+from boltzhash.search.ranking import sureness
 from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
+from boltzhash.server.messages import SearchRequest
 from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
@@ -28,18 +30,18 @@ _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
 
 
-def search_text(
-    collection: Collection,
-    text: str,
-    k: int,
-    by: str | None,
-    where: dict[str, Any] | None,
-    order: str | None,
-    offset: int = 0,
-    facets: Sequence[str] = (),
-) -> dict[str, Any]:
-    answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
-    return _as_json(collection, answer, Sought.by_query(collection.words, text), offset)
+def search_text(collection: Collection, asked: SearchRequest) -> dict[str, Any]:
+    answer = collection.search(
+        asked.text,
+        asked.offset + asked.k,
+        features=asked.features,
+        by=asked.by,
+        where=asked.where,
+        order=asked.order,
+        facets=asked.facets,
+    )
+    sought = None if asked.text is None else Sought.by_query(collection.words, asked.text)
+    return _as_json(collection, answer, sought, asked.offset)
 
 
 def search_similar(
@@ -202,14 +204,14 @@ def _rounded(value: float | None) -> float | None:
 def _as_json(
     collection: Collection, answer: Answer, sought: Sought | None = None, offset: int = 0
 ) -> dict[str, Any]:
-    assert answer.code is not None  # collections say what they searched for
     query = {
-        "code": answer.code.tobytes().hex(),
+        "code": None if answer.code is None else answer.code.tobytes().hex(),
         "by": answer.by,
         "known_words": answer.known_words,
     }
-    takes_part = answer.by == "both" and answer.known_words != 0
-    margins = answer.margins if takes_part else None
+    margins = None
+    if answer.by == "both" and answer.known_words != 0 and answer.code is not None:
+        margins = sureness(answer.code, answer.margins)
     return {
         "generation": collection.standing().generation,
         "query": query,

@@ -32,6 +32,7 @@ from boltzhash.server.settings import (
     MAX_CONDITIONS,
     MAX_DEPTH,
     MAX_FACETS,
+    MAX_FEATURES,
     MAX_FIELD,
     MAX_IN_GROUP,
     MAX_K,
@@ -94,6 +95,15 @@ Code = Annotated[
         pattern="^[0-9a-f]+$",
         max_length=MAX_BITS // 4,
         description="A packed code in hexadecimal, two digits per byte, bit 0 the highest of the first",
+    ),
+]
+Features = Annotated[
+    list[Annotated[float, Field(strict=True, allow_inf_nan=False)]] | None,
+    Field(
+        min_length=1,
+        max_length=MAX_FEATURES,
+        description="The vector that codes are made from, if the model was fitted with features: as "
+        'many numbers as "features" of the statistics says',
     ),
 ]
 
@@ -215,17 +225,24 @@ class Paged(Strict):
 
 class SearchRequest(Paged):
     text: Annotated[
-        Text,
+        Text | None,
         Field(
             description="A question; a phrase in quotes must occur, a word after a minus must not, "
-            "unless it is asked by codes",
+            "unless it is asked by codes. It may be left out if there are features",
             examples=["read a csv file"],
         ),
-    ]
+    ] = None
+    features: Features = None
     by: By = None
     where: Where = None
     order: Order = None
     facets: Facets = []
+
+    @model_validator(mode="after")
+    def _check_asked(self) -> SearchRequest:
+        if self.text is None and self.features is None:
+            raise ValueError("there is nothing to search for: send a text, or features")
+        return self
 
 
 class SearchesRequest(Strict):
@@ -246,6 +263,7 @@ class NearestRequest(Paged):
 
 class TextQuery(Strict):
     text: Text
+    features: Features = None
 
 
 class IdQuery(Strict):
@@ -272,6 +290,7 @@ class NewDocument(Strict):
     id: Id
     text: Annotated[StrictStr, Field(max_length=MAX_TEXT)]
     metadata: Metadata | None = None
+    features: Features = None
 
 
 class AddRequest(Strict):
@@ -324,7 +343,10 @@ class Hit(BaseModel):
     words: Annotated[float | None, Field(description="BM25 of its words; null by codes alone")] = (
         None
     )
-    distance: Annotated[int, Field(description="In how many bits its code differs")]
+    distance: Annotated[
+        int | None,
+        Field(description="In how many bits its code differs; null if the query has no code"),
+    ]
     title: str
     snippet: list[Piece]
     code: str
@@ -332,7 +354,10 @@ class Hit(BaseModel):
 
 
 class AskedFor(BaseModel):
-    code: str
+    code: Annotated[
+        str | None,
+        Field(description="null of a text without features, where codes are made from features"),
+    ]
     by: Annotated[
         Literal["both", "words", "codes"],
         Field(description="What documents were found and ranked by"),
@@ -530,6 +555,10 @@ class Stats(Answer):
     no_known_word: int
     bits: int
     method: str
+    features: Annotated[
+        int | None,
+        Field(description="How long the vectors are that codes are made from; null: from words"),
+    ]
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]

@@ -142,12 +142,7 @@ def as_json(answer: dict[str, Any]) -> Response:
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
-    return await _timed(service, lambda r: _answer_to(r, asked))
-
-
-def _answer_to(collection: Collection, asked: messages.SearchRequest) -> dict[str, Any]:
-    how = (asked.k, asked.by, asked.where, asked.order, asked.offset, asked.facets)
-    return search_text(collection, asked.text, *how)
+    return await _timed(service, lambda r: search_text(r, asked))
 
 
 @api.post("/search/several", response_model=messages.SearchesAnswer, tags=["search"])
@@ -165,7 +160,7 @@ def _answer_number(
     collection: Collection, number: int, query: messages.SearchRequest
 ) -> dict[str, Any]:
     try:
-        answer = _answer_to(collection, query)
+        answer = search_text(collection, query)
     except ValueError as error:
         raise ValueError(f"queries.{number}: {error}") from error
     del answer["generation"]  # is said once for all
@@ -282,7 +277,8 @@ async def get_documents(asked: messages.GetRequest, service: Served) -> Response
 )
 async def add_documents(asked: messages.AddRequest, service: Served) -> Response:
     """Add documents, or replace them: all or none. They are on disk when this answers."""
-    documents = [document.model_dump() for document in asked.documents]
+    documents = [document.model_dump(exclude={"features"}) for document in asked.documents]
+    features = _features_of(asked.documents)
     ids = Counter(document.id for document in asked.documents)
     if not asked.overwrite and len(ids) < len(documents):
         ((twice, n),) = ids.most_common(1)
@@ -295,7 +291,7 @@ async def add_documents(asked: messages.AddRequest, service: Served) -> Response
 
     def work(collection: Collection) -> dict[str, Any]:
         write = collection.upsert if asked.overwrite else collection.add
-        write(documents)
+        write(documents, features=features)
         return {"generation": collection.written_generation, "written": len(ids)}
 
     return as_json(await service.writes.run(work))
@@ -477,6 +473,21 @@ async def _shared(
     generation = await service.reads.run(lambda r: r.standing().generation)
     body = await lane.shared(request, (generation, what), lambda r, job: encoded(work(r, job)))
     return Response(body, media_type="application/json")
+
+
+def _features_of(documents: list[messages.NewDocument]) -> list[list[float]] | None:
+    """The vectors of documents as rows of one length, None if none has one."""
+    vectors = [document.features or [] for document in documents]
+    if not any(vectors):
+        return None
+    for document, vector in zip(documents, vectors, strict=True):
+        if len(vector) != len(vectors[0]):
+            raise RefusedError(
+                422,
+                f"the documents of a request must have features of one length: {documents[0].id!r} has "
+                f"{len(vectors[0])} numbers, {document.id!r} has {len(vector)}",
+            )
+    return vectors
 
 
 async def _read(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:

@@ -19,6 +19,7 @@ MAX_BODY = 1 << 20  # bytes
 MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
 MAX_QUERIES = 20  # in one request
 MAX_QUERY = 100_000  # characters
+MAX_FEATURES = 65_536  # numbers of a vector
 MAX_TEXT = 1_000_000  # characters of a document that is added
 MAX_K = 100
 MAX_REACH = CANDIDATES  # hits that offset and k reach: as many are put in order

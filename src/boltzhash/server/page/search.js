@@ -24,6 +24,7 @@ export function searchView(main, state, { stats, go }) {
       timer = setTimeout(() => run(), PAUSE);
     },
   });
+  const choosesWay = stats.keeps_words && stats.features === null;
   const hint = stats.keeps_words
     ? operators()
     : element("p", { class: "hint" }, "This collection keeps no index of words: it is searched by codes alone.");
@@ -78,7 +79,8 @@ export function searchView(main, state, { stats, go }) {
     }
     results.setAttribute("aria-busy", "true");
     try {
-      const asked = { k: state.k, where: state.where, by: stats.keeps_words ? state.by : null };
+      // Where codes are made from vectors, a text has none: it is asked by words, a document by both.
+      const asked = { k: state.k, where: state.where, by: choosesWay ? state.by : null };
       const found = state.like !== null
         ? await post("similar", { id: state.like, ...asked }, signal)
         : await post("search", { text: state.q, ...asked }, signal);
@@ -92,7 +94,7 @@ export function searchView(main, state, { stats, go }) {
 
   function show(found) {
     const query = state.like !== null ? { id: state.like } : { text: state.q };
-    const code = found.query.code;
+    const code = found.query.code; // null where it was a text and codes are made from vectors
     const children = [caution(found, state)];
     if (found.hits.length === 0) {
       children.push(element("p", { class: "nothing" }, nothing(found, state)));
@@ -120,7 +122,7 @@ export function searchView(main, state, { stats, go }) {
       input,
       element("div", { class: "options" },
         filters,
-        stats.keeps_words ? wayChoice(state, run) : null,
+        choosesWay ? wayChoice(state, run) : null,
       ),
       hint,
     ),
@@ -181,9 +183,11 @@ function summary({ query }, { like }) {
   const key = (name, text) => [element("i", { class: name }), text];
   const parts = { both: [...key("words", "words"), ...key("code", "code")], words: key("words", "words"), codes: [] }[query.by];
   return element("p", { class: "summary" },
-    barcode(query.code),
-    element("span", {}, like !== null ? "its code" : "the code of your words"),
-    element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
+    ...(query.code === null ? [] : [
+      barcode(query.code),
+      element("span", {}, like !== null ? "its code" : "the code of your words"),
+      element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
+    ]),
     parts.length ? element("span", { class: "bar-key" }, "score: ", ...parts) : null);
 }
 
@@ -193,7 +197,9 @@ function welcome(stats, go) {
     element("p", { class: "lead" }, stats.keeps_words
       ? `${counted(stats.documents, "document", "documents")}, found by their words and by what they are about.`
       : `${counted(stats.documents, "document", "documents")}, found by what they are about.`),
-    element("p", {}, stats.keeps_words
+    element("p", {}, stats.keeps_words && stats.features !== null
+      ? `Ask in a few words. Documents are ranked by which of them they have, in any form. “More like this” compares codes as well, which are made from vectors. ${codes}`
+      : stats.keeps_words
       ? `Ask in a few words. Documents are ranked by which of them they have, in any form, and by how well their codes agree, which also finds what says it in other words. ${codes}`
       : `Ask in a few words: their code is compared with all the others as you type. ${codes}`),
     element("p", {}, "Or look around:"),
