@@ -347,7 +347,7 @@ def test_an_approximate_index_is_measured_with_features(collection: Any) -> None
 
 @pytest.fixture
 def client(engine: Any, collection: Any) -> Iterator[httpx.Client]:
-    settings = Settings(engine.location(collection), check_host=False, api_key=KEY)
+    settings = Settings(engine.location(collection), allowed_hosts=("*",), api_key=KEY)
     with (
         serving_in_a_thread(settings) as served,
         httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as made,
