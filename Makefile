@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks examples
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal bench-page \
 	bench bench-search bench-search-small bench-full bench-service screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -119,6 +119,10 @@ test-browser: $(READY)
 bench-service: | $(DEMO)/collection.sqlite
 	$(BIN)/python benchmarks/service.py $(DEMO)
 	$(BIN)/python benchmarks/service_start.py
+
+# How long each interaction with the page takes, in Chromium; wants a quiet machine.
+bench-page: | $(DEMO)/map/config.json
+	$(BIN)/python -m benchmarks.page $(DEMO)
 
 screenshots: | $(DEMO)/map/config.json
 	$(BIN)/python docs/screenshots.py $(DEMO)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from small_corpus import TOPICS
 
-pytest_plugins = ["services"]  # fixtures that tests of several rooms share
+pytest_plugins = ["services", "browsing"]  # fixtures that tests of several rooms share
 
 # A shell that starts the suite in the background has interrupts ignored, and programs it starts as well;
 # tests of what an interrupt does need them.

@@ -19,6 +19,17 @@ class NoSuchCollectionError(CollectionError):
     """There is no collection at the location that was to be opened."""
 
 
+class CollectionGoneError(CollectionError):
+    """The collection that was opened was deleted, moved or replaced since.
+
+    ``has_written`` if that was noticed only after something was written, which may be lost.
+    """
+
+    def __init__(self, message: str, *, has_written: bool = False) -> None:
+        super().__init__(message)
+        self.has_written = has_written
+
+
 class CollectionBusyError(TimeoutError):
     """Another process kept writing to the collection for longer than this one would wait."""
 

@@ -819,6 +819,78 @@ def test_values_of_fields_are_counted(engine: Any, hasher: Hasher) -> None:
     assert collection.values_of("nothing") == {}
 
 
+def test_what_matches_is_counted_by_the_values_of_fields(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    given: list[dict[str, Any]] = [
+        {"lang": "de", "year": 2020, "tags": ["a", "b"]},
+        {"lang": "en", "year": 2020.0, "tags": "a", "author": {"name": "Ann"}},
+        {"lang": "en", "year": 1.5, "true": True},
+        {"lang": "fr", "year": "2020", "true": 1, "author": {"name": "Bob"}},
+    ]
+    texts = ["star planet", "star moon", "planet", "bread"]
+    collection.add(
+        {"id": i, "text": text, "metadata": data}
+        for i, (text, data) in enumerate(zip(texts, given, strict=True))
+    )
+    collection.add([{"id": "gone", "text": "star planet", "metadata": {"lang": "xx"}}])
+    collection.delete(["gone"])
+    fields = ["lang", "year", "tags", "author.name", "true"]
+
+    def counted(**asked: Any) -> Any:
+        answer = collection.search("star planet", 1, facets=fields, **asked)
+        assert list(answer.facets) == fields
+        return answer.total, answer.facets
+
+    total, facets = counted(by="codes")
+    assert total == 4
+    assert facets["lang"] == ([("en", 2), ("de", 1), ("fr", 1)], None, None)
+    assert facets["year"] == ([(2020, 2), (1.5, 1), ("2020", 1)], 1.5, 2020)
+    assert facets["tags"] == ([("a", 2), ("b", 1)], None, None)
+    assert facets["author.name"].values == [("Ann", 1), ("Bob", 1)]
+    assert {type(value) for value, _ in facets["true"].values} == {bool, int}
+    total, facets = counted(by="codes", where={"year": {"<": 2021}, "lang": {"!=": "de"}})
+    assert (total, facets["lang"].values) == (2, [("en", 2)])
+    assert facets["year"] == ([(1.5, 1), (2020, 1)], 1.5, 2020)
+    assert collection.search("star planet").total is None
+    assert collection.search("star planet", by="codes", facets=[]).total == 4
+    assert collection.search("star", by="codes", facets=[], where={"lang": "en"}).total == 2
+    if collection.keeps_words:
+        for by in ("words", "both"):
+            total, facets = counted(by=by)
+            assert (total, facets["lang"].values) == (3, [("en", 2), ("de", 1)])
+            total, facets = counted(by=by, where={"lang": "en"})
+            assert (total, facets["lang"].values) == (2, [("en", 2)])
+        without = collection.search("star planet -moon", facets=["lang"])
+        assert (without.total, without.facets["lang"].values) == (2, [("de", 1), ("en", 1)])
+        assert collection.search('"star planet"', facets=[]).total == 1
+
+
+def test_a_facet_of_a_field_that_no_document_has_is_pointed_out(
+    engine: Any, hasher: Hasher
+) -> None:
+    collection = engine.create(hasher)
+    assert collection.search("star", facets=["yaer"]).warning is None  # there is nothing at all
+    collection.add([{"id": 1, "text": "star", "metadata": {"year": 2020, "tags": []}}])
+    answer = collection.search("star", facets=["year", "yaer"])
+    assert answer.warning.startswith("no document has a field 'yaer' (is 'year' meant?)")
+    assert answer.facets["yaer"] == ([], None, None)
+    assert collection.search("star", facets=["tags"]).warning is None
+
+
+def test_a_walk_through_the_collection_sees_what_stays(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": f"star {i}", "metadata": {"n": i}} for i in range(7))
+    collection.delete([2, 6])
+    first = collection.page(0, 3)
+    assert [coded.document.id for _, coded in first] == [0, 1, 3]
+    assert first[0][1] == collection.find([0])[0]
+    collection.delete([3])
+    collection.upsert([{"id": 0, "text": "again"}, {"id": "new", "text": "moon"}])
+    second = collection.page(first[-1][0], 3)
+    assert [coded.document.id for _, coded in second] == [4, 5, "new"]
+    assert collection.page(second[-1][0], 3) == []
+
+
 def test_files_beside_the_documents_come_back(
     engine: Any, hasher: Hasher, other_hasher: Hasher
 ) -> None:

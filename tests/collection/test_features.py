@@ -347,7 +347,7 @@ def test_an_approximate_index_is_measured_with_features(collection: Any) -> None
 
 @pytest.fixture
 def client(engine: Any, collection: Any) -> Iterator[httpx.Client]:
-    settings = Settings(engine.location(collection), check_host=False, api_key=KEY)
+    settings = Settings(engine.location(collection), api_key=KEY)
     with (
         serving_in_a_thread(settings) as served,
         httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as made,
@@ -383,6 +383,60 @@ def test_the_service_searches_for_vectors(client: httpx.Client, collection: Any)
     assert (told["features"], told["no_known_word"]) == (6, 0)
     assert client.get("/v1/bits").json()["couplings"] is None
     assert len(client.get("/v1/bits/0").json()["documents"]) > 0
+
+
+def test_the_service_counts_and_goes_on_also_for_vectors(
+    client: httpx.Client, collection: Any
+) -> None:
+    halves_of = {
+        "all": [i < 15 for i in range(N)],
+        "star": [i < 15 for i in range(N) if i != 4 and "star" in TEXTS[i].split()],
+    }
+    asked = [({"features": QUERY.tolist()}, "all")]
+    if collection.keeps_words:
+        asked += [
+            ({"text": "star", "features": QUERY.tolist()}, "star"),
+            ({"text": "star"}, "star"),
+        ]
+    for query, matching in asked:
+        counted = {"facets": ["half"], "reasons": True}
+        whole = client.post("/v1/search", json={**query, **counted, "k": N}).json()
+        rest = client.post("/v1/search", json={**query, **counted, "k": N, "offset": 2}).json()
+        timed = {"hits", "milliseconds"}
+        assert {key: rest[key] for key in rest.keys() - timed} == {
+            key: whole[key] for key in whole.keys() - timed
+        }
+        assert rest["hits"] == whole["hits"][2:]
+        halves = halves_of[matching]
+        assert whole["total"] == len(halves) > 2
+        assert {one["value"]: one["count"] for one in whole["facets"]["half"]["values"]} == {
+            half: halves.count(half) for half in halves
+        }
+        for hit in whole["hits"]:  # a word has no code that could be near to that of a vector
+            asked_for = "text" in query and hit["id"] != 4 and "star" in TEXTS[hit["id"]].split()
+            assert hit["reasons"] == {"shared": ["star"] if asked_for else [], "near": []}
+        unknown = client.post("/v1/search", json={**query, "facets": ["halve"]}).json()
+        assert "is 'half' meant?" in unknown["warning"]
+    several = client.post("/v1/search/several", json={"queries": [query for query, _ in asked]})
+    assert [answer["total"] for answer in several.json()["answers"]] == [
+        len(halves_of[matching]) for _, matching in asked
+    ]
+
+
+def test_the_service_says_what_a_collection_of_vectors_is_about(
+    client: httpx.Client, collection: Any
+) -> None:
+    told = client.get("/v1/overview").json()
+    assert told["topics"]
+    assert bool(told["questions"]) == collection.keeps_words  # a text alone is found by words
+    for text in told["questions"]:
+        assert client.post("/v1/search", json={"text": text}).json()["hits"]
+    on = collection.rows().codes[:, 0] >= 0x80
+    sides = client.get("/v1/bits/0").json()
+    for side, has in (("documents", on), ("against", ~on)):
+        shown = [hit["id"] for hit in sides[side]]
+        assert len(set(shown)) == len(shown) == min(20, has.sum())
+        assert has[shown].all()
 
 
 def test_the_service_adds_and_explains_with_vectors(

@@ -30,7 +30,7 @@ def collection(engine: Any, long_hasher: Hasher) -> Any:
 
 @pytest.fixture
 def client(engine: Any, collection: Any) -> Iterator[httpx.Client]:
-    settings = Settings(engine.location(collection), check_host=False, api_key=KEY)
+    settings = Settings(engine.location(collection), allowed_hosts=("*",), api_key=KEY)
     with (
         serving_in_a_thread(settings) as served,
         httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as made,

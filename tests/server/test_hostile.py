@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import sqlite3
@@ -17,6 +18,7 @@ import uvicorn
 
 from boltzhash.collection import Collection
 from boltzhash.server import guard, protocol
+from boltzhash.server.refusals import CODES
 from boltzhash.server.settings import Settings
 from services import serving_in_a_thread
 
@@ -46,6 +48,7 @@ def refused(answer: httpx.Response, status: int) -> str:
     assert error["status"] == status
     assert isinstance(error["message"], str)
     assert error["message"]
+    assert error["code"] in CODES
     return str(error["message"])
 
 
@@ -325,6 +328,25 @@ def test_requests_to_other_names_are_refused(served: Any) -> None:
         assert served.client.get("/v1/stats", headers={"host": host}).status_code == 200
 
 
+def test_a_service_for_other_machines_answers_to_the_names_it_was_told(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    """Listening on all addresses used to switch the check off."""
+    names = ("--allowed-hosts", "books.example,Shelf.example", "--allowed-hosts", "third.example")
+    with (
+        serve(folder, "--host", "0.0.0.0", *names) as service,
+        httpx.Client(base_url=f"http://127.0.0.1:{service.port}", timeout=30) as client,
+    ):
+        for host in ("books.example:8000", "shelf.example", "THIRD.example", "10.0.0.7"):
+            assert client.get("/v1/stats", headers={"host": host}).status_code == 200
+        for host in ("evil.example", "sub.books.example", "books.example.evil"):
+            answer = client.get("/v1/stats", headers={"host": host})
+            assert "--allowed-hosts" in refused(answer, 421)
+    with serve(folder, "--allowed-hosts", "*") as service:
+        answer = service.client.get("/v1/stats", headers={"host": "any.example"})
+        assert answer.status_code == 200
+
+
 def test_an_allowed_site_may_ask(serve: Callable[..., Any], folder: Path) -> None:
     site = "https://search.example.org"
     with serve(folder, "--allow-origin", site) as service:
@@ -472,10 +494,56 @@ def test_connections_that_are_too_many_are_told_so(impatient: Impatient) -> None
 
 
 def test_bytes_that_are_no_request_at_all(impatient: Impatient) -> None:
-    for wire in (b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n", b"A" * 70_000):
+    for wire, told in (
+        (b"\x16\x03\x01\r\n\r\n", "illegal request line"),
+        (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", "illegal header line"),
+    ):
         with impatient.connect() as connection:
             connection.sendall(wire)
-            assert "HTTP/1.1" in refusal_on(until_closed(connection), 400)
+            message = refusal_on(until_closed(connection), 400)
+            assert message == f"this is not HTTP/1.1: {told}"
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["whole", "endless"])
+def test_headers_that_are_too_large_are_named(impatient: Impatient, ends: bool) -> None:
+    """Whether they come at once or not."""
+    head = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+    with impatient.connect() as connection:
+        connection.sendall(head + b"x-large: " + b"A" * 70_000 + (b"\r\n\r\n" if ends else b""))
+        assert "64 KiB" in refusal_on(until_closed(connection), 431)
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_a_request_without_a_host_is_told_so(impatient: Impatient, version: bytes) -> None:
+    with impatient.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/%b\r\nconnection: close\r\n\r\n" % version)
+        assert "no Host header" in refusal_on(until_closed(connection), 400)
+
+
+def test_two_lengths_of_a_body_are_refused_and_the_connection_is_closed(
+    impatient: Impatient,
+) -> None:
+    """What follows the shorter of the two must not be taken for a request."""
+    smuggled = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with impatient.connect() as connection:
+        connection.sendall(
+            b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\ntransfer-encoding: chunked\r\n\r\n" % len(smuggled) + smuggled
+        )
+        wire = until_closed(connection)
+    assert wire.count(b"HTTP/1.1 ") == 1
+    assert "send one of them" in refusal_on(wire, 400)
+
+
+def test_a_compressed_body_is_told_that_it_is(served: Any) -> None:
+    body = gzip.compress(b'{"text": "moon"}')
+    for headers in ({"content-encoding": "gzip"}, {}):
+        answer = served.client.post("/v1/search", content=body, headers=headers)
+        assert "compressed (gzip)" in refused(answer, 415)
+        assert answer.json()["error"]["code"] == "compressed_body"
+    plain = {"content-encoding": "identity"}
+    answer = served.client.post("/v1/search", content=b'{"text": "moon"}', headers=plain)
+    assert answer.status_code == 200
 
 
 def test_half_a_request_is_none(serve: Callable[..., Any], folder: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -261,9 +266,66 @@ def test_a_filter_that_nothing_could_match_is_pointed_out(served: Any) -> None:
 
 
 def test_null_is_no_filter(served: Any) -> None:
-    plain = served.post("/v1/search", text="star").json()
-    assert served.post("/v1/search", text="star", where=None).json() == plain
-    assert served.post("/v1/search", text="star", where={}).json() == plain
+    def found(**asked: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = served.post("/v1/search", text="star", **asked).json()
+        del answer["milliseconds"]
+        return answer
+
+    assert found(where=None) == found(where={}) == found()
+
+
+@pytest.mark.parametrize("by", ["both", "words", "codes"])
+def test_offset_goes_on_where_the_last_answer_ended(served: Any, by: str) -> None:
+    whole = served.post("/v1/search", text="star and planet", k=30, by=by).json()["hits"]
+    parts = [
+        served.post("/v1/search", text="star and planet", k=7, offset=offset, by=by).json()
+        for offset in (0, 7, 14, 21)
+    ]
+    assert [hit for part in parts for hit in part["hits"]] == whole[:28]
+    assert len({part["total"] for part in parts}) == 1
+
+
+def test_offset_of_documents_like_one_and_near_a_code(served: Any) -> None:
+    for path, asked in (("similar", {"id": "sky-3"}), ("nearest", {"code": "0102fe80"})):
+        whole = served.post(f"/v1/{path}", k=20, **asked).json()["hits"]
+        assert served.post(f"/v1/{path}", k=5, offset=10, **asked).json()["hits"] == whole[10:15]
+
+
+def test_offset_reaches_no_further_than_hits_are_in_order(served: Any) -> None:
+    assert served.post("/v1/search", text="star", k=100, offset=400).json()["hits"] == []
+    refused = served.post("/v1/search", text="star", k=100, offset=401)
+    assert refused.status_code == 422
+    assert "at most 500 together, got 501" in refused.json()["error"]["message"]
+
+
+def test_facets_count_what_matches(served: Any, documents: Any) -> None:
+    asked = {"text": "star bread", "k": 1, "facets": ["topic", "number"]}
+    answer = served.post("/v1/search", by="words", **asked).json()
+    having = [d for d in documents if {"star", "bread"} & set(tokenize(d["text"]))]
+    assert 1 < len(having) < len(documents)
+    assert answer["total"] == len(having)
+    topics = Counter(d["metadata"]["topic"] for d in having if "topic" in d["metadata"])
+    expected = sorted(topics.items(), key=lambda pair: (-pair[1], pair[0]))
+    facets = answer["facets"]
+    assert facets["topic"]["values"] == [{"value": v, "count": n} for v, n in expected]
+    numbers = [d["metadata"]["number"] for d in having if "number" in d["metadata"]]
+    assert (facets["number"]["least"], facets["number"]["most"]) == (min(numbers), max(numbers))
+    assert (facets["topic"]["least"], facets["topic"]["most"]) == (None, None)
+    both = served.post("/v1/search", **asked).json()
+    assert (both["total"], both["facets"]) == (answer["total"], facets)
+    by_code = served.post("/v1/nearest", code="00000000", facets=["topic"]).json()
+    assert by_code["total"] == len(documents)
+    assert sum(value["count"] for value in by_code["facets"]["topic"]["values"]) == 90
+    few = served.post("/v1/nearest", code="00000000", where={"topic": "sea"}).json()
+    assert few["total"] == 30
+    assert "facets" not in few
+    misspelt = served.post("/v1/search", text="star", facets=["topik"]).json()
+    assert "'topik' (is 'topic' meant?)" in misspelt["warning"]
+
+
+def test_an_answer_says_how_long_it_took(served: Any) -> None:
+    answer = served.post("/v1/search", text="star").json()
+    assert 0 < answer["milliseconds"] < 30_000  # for which the client waits
 
 
 def test_a_query_of_unknown_words_says_so_and_finds_by_its_words(
@@ -296,10 +358,9 @@ def test_an_explanation_has_the_bits_of_both_codes(
     assert answer["distance"] == int((ours != theirs).sum())
     assert [bit["agrees"] for bit in answer["bits"]] == (ours == theirs).tolist()
     assert [bit["on"] for bit in answer["bits"]] == theirs.tolist()
-    words = corrsh.explain(12)
+    words = served.client.get("/v1/bits").json()["bits"]
     for bit in answer["bits"]:
-        side = words[bit["bit"]].up if bit["on"] else words[bit["bit"]].down
-        assert bit["words"] == [word for word, _ in side]
+        assert bit["words"] == words[bit["bit"]]["on" if bit["on"] else "off"]
         assert bit["in_query"] == [w for w in bit["words"] if w in tokenize(text)]
         assert bit["in_document"] == [w for w in bit["words"] if w in tokenize(hit["text"])]
     shared = set(tokenize(text)).intersection(tokenize(hit["text"]))
@@ -337,15 +398,44 @@ def test_bits_are_counted_and_correlated_as_numpy_does(
 def test_a_bit_lists_the_documents_of_which_it_is_surest(
     served: Any, corrsh: Hasher, documents: Any
 ) -> None:
+    """By margins: probabilities round to 1, and then the first in the alphabet came first."""
     texts = [d["text"] for d in documents]
-    on = unpack(corrsh.transform(texts)).sum(axis=0)
-    number = int(np.argmax(on))
+    bits = unpack(corrsh.transform(texts))
+    number = int(np.argmax(bits.sum(axis=0)))
     answer = served.client.get(f"/v1/bits/{number}").json()
-    sure = corrsh.bit_probabilities(texts)[:, number]
-    sure[~unpack(corrsh.transform(texts))[:, number]] = -1
-    expected = [documents[i]["id"] for i in np.argsort(-sure, kind="stable")[:20]]
-    assert [hit["id"] for hit in answer["documents"]] == expected[: min(20, on[number])]
+    margins = corrsh.margins(texts)[:, number]
+    assert (bits[:, number] == (margins > 0)).all()
+    order = np.argsort(-margins, kind="stable")
+    on = [documents[i]["id"] for i in order if margins[i] > 0]
+    off = [documents[i]["id"] for i in np.argsort(margins, kind="stable") if margins[i] <= 0]
+    assert [hit["id"] for hit in answer["documents"]] == on[:20]
+    assert [hit["id"] for hit in answer["against"]] == off[:20]
     assert served.client.get("/v1/bits/32").status_code == 404
+
+
+def test_every_bit_is_in_one_group_and_its_words_tell_its_sides_apart(
+    served: Any, corrsh: Hasher, documents: Any
+) -> None:
+    answer = served.client.get("/v1/bits").json()
+    bits = unpack(corrsh.transform([d["text"] for d in documents]))
+    grouped = [bit for group in answer["groups"] for bit in group["bits"]]
+    assert sorted(grouped) == list(range(32))
+    assert len(answer["groups"]) > 1
+    tokens = [set(tokenize(d["text"])) for d in documents]
+    for bit in answer["bits"]:
+        on = bits[:, bit["bit"]]
+        for side, is_in in (("on", on), ("off", ~on)):
+            for word in bit[side]:
+                has = np.array([word in some for some in tokens])
+                assert has[is_in].mean() > has[~is_in].mean()
+    for group in answer["groups"]:  # seen from the sides that go together, bits agree
+        turned = [-1 if answer["bits"][bit]["reversed"] else 1 for bit in group["bits"]]
+        sides = np.where(bits[:, group["bits"]], 1, -1) * turned
+        changing = sides.std(axis=0) > 0
+        if changing.sum() > 1:
+            common = sides[:, changing].sum(axis=1)
+            for side in sides[:, changing].T:
+                assert np.corrcoef(common, side)[0, 1] > 0
 
 
 # The collection
@@ -363,6 +453,7 @@ def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -
     for told, group in zip(answer["groups"], groups, strict=True):
         assert told["size"] == 1 + len(group.duplicates)
         assert told["kept"] == group.kept
+        assert told["similarity"] == min(member.similarity for member in group.duplicates)
         assert told["duplicates"] == [member._asdict() for member in group.duplicates]
         whole = [group.kept, *(member.id for member in group.duplicates)][:20]
         assert [document["id"] for document in told["documents"]] == whole
@@ -378,7 +469,10 @@ def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
         groups = collection.siblings(1.0)
     answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
     assert answer.json()["siblings"] is True
-    assert [group["kept"] for group in answer.json()["groups"]] == [group.kept for group in groups]
+    told = answer.json()["groups"]
+    assert {group["kept"] for group in told} == {group.kept for group in groups}
+    similarities = [group["similarity"] for group in told]
+    assert similarities == sorted(similarities, reverse=True)
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:
@@ -387,6 +481,129 @@ def test_fields_list_the_commonest_values(served: Any) -> None:
     assert fields["copied"] == [{"value": True, "count": 1}]
     assert fields["number"][0] == {"value": 0, "count": 1}
     assert len(fields["number"]) == 30
+
+
+def test_one_document_by_its_address(served: Any, documents: Any) -> None:
+    for address, number in (("sea-61", 61), ("%22sea-61%22", 61), ("7", -1)):
+        told = served.client.get(f"/v1/documents/{address}").json()
+        assert told["generation"] == 1
+        document = told["document"]
+        assert {name: document[name] for name in documents[number]} == documents[number]
+    missing = served.client.get("/v1/documents/%227%22")  # the string
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "no_such_document")
+
+
+def test_every_id_has_an_address(serve: Callable[..., Any], folder: Path) -> None:
+    names = ["a/b", "get", "ö ?#%", "..", "/", "a/", "[1]", "true", "nul\0", "a\nb", "x" * 1000]
+    ids: list[Any] = [*names, 0, -5, 2**53 - 1]
+    with serve(folder) as service:
+        written = [{"id": id_, "text": f"number {i}"} for i, id_ in enumerate(ids)]
+        assert service.write("/v1/documents", documents=written).status_code == 200
+
+        def text_at(id_: str) -> str:
+            told = service.client.get(f"/v1/documents/{quote(id_, safe='')}").json()
+            return str(told["document"]["text"])
+
+        for number, id_ in enumerate(ids):
+            assert text_at(json.dumps(id_)) == f"number {number}"
+            if id_ != "..":  # clients take it for a step up
+                assert text_at(str(id_)) == f"number {number}"
+
+
+def test_a_walk_through_all_documents_survives_writes(
+    serve: Callable[..., Any], folder: Path, documents: Any
+) -> None:
+    with serve(folder) as service:
+        seen: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            told = service.client.get("/v1/documents", params={"after": after, "limit": 40}).json()
+            if after == 0:
+                assert (told["total"], told["generation"]) == (91, 1)
+                service.write("/v1/documents", documents=[{"id": "new", "text": "moon"}])
+                service.write("/v1/documents/delete", ids=["sky-0", "sea-61"])
+            seen += told["documents"]
+            after = told["next"]
+        expected = [d["id"] for d in documents if d["id"] != "sea-61"]
+        assert [document["id"] for document in seen] == [*expected, "new"]
+        assert set(seen[0]) == {"id", "title", "text", "metadata", "code"}
+        last = service.client.get("/v1/documents", params={"limit": 90}).json()
+        assert (len(last["documents"]), last["next"]) == (90, None)
+        assert len(service.client.get("/v1/documents").json()["documents"]) == 20
+        for wrong in ({"limit": 101}, {"limit": 0}, {"after": -1}, {"afer": 3}):
+            assert service.client.get("/v1/documents", params=wrong).status_code == 422
+
+
+def test_several_searches_are_those_of_one_each(served: Any) -> None:
+    queries = [
+        {"text": "star", "k": 3, "facets": ["topic"]},
+        {"text": "bread", "by": "codes", "offset": 5, "where": {"topic": "sea"}},
+        {"text": "moon", "where": {"topik": 1}},
+    ]
+    together = served.post("/v1/search/several", queries=queries).json()
+    assert (together["generation"], together["milliseconds"] > 0) == (1, True)
+    for told, query in zip(together["answers"], queries, strict=True):
+        alone = served.post("/v1/search", **query).json()
+        del alone["generation"], alone["milliseconds"]
+        assert told == alone
+    refused = served.post("/v1/search/several", queries=[{"text": "moon"}, {"text": "-moon"}])
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"].startswith("queries.1: '-moon' has no word")
+    wrong = served.post("/v1/search/several", queries=[{"text": "moon", "k": 0}])
+    assert wrong.json()["error"]["details"][0]["where"] == "body.queries.0.k"
+    many = served.post("/v1/search/several", queries=[{"text": "moon"}] * 21)
+    assert "20" in many.json()["error"]["message"]
+
+
+def test_a_misspelt_query_parameter_is_refused(served: Any) -> None:
+    def refused(path: str) -> str:
+        answer = served.client.get(path)
+        assert answer.status_code == 422
+        return str(answer.json()["error"]["message"])
+
+    assert "'min_similarty' (is 'min_similarity' meant?)" in refused(
+        "/v1/duplicates?min_similarty=0.9"
+    )
+    assert "there are: min_similarity, keep," in refused("/v1/duplicates?radius=3")
+    assert "this address takes none" in refused("/v1/stats?verbose=1")
+    answer = served.client.post("/v1/search?k=3", json={"text": "moon"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+
+
+LARGE = 2**53 + 1  # 9007199254740992 to JavaScript
+
+
+def test_ids_that_javascript_rounds_are_sent_as_digits(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    shown = {"int64": "9007199254740993"}
+    texts = {LARGE: "a large comet", LARGE + 1: "a large comet", -LARGE: "sugar", LARGE - 2: "salt"}
+    with serve(folder) as service:
+        written = [{"id": id_, "text": text} for id_, text in texts.items()]
+        written[1]["id"] = {"int64": str(LARGE + 1)}
+        assert service.write("/v1/documents", documents=written).json()["written"] == 4
+
+        def first_id(path: str, **asked: Any) -> Any:
+            return service.post(path, **asked).json()["hits"][0]["id"]
+
+        assert first_id("/v1/search", text="large comet", by="words") == shown
+        for sent in (LARGE, shown):
+            assert first_id("/v1/similar", id=sent) == {"int64": "9007199254740994"}
+            asked = service.post("/v1/explain", query={"id": sent}, id=sent)
+            assert asked.json()["distance"] == 0
+            got = service.post("/v1/documents/get", ids=[sent, LARGE - 2]).json()["documents"]
+            assert [document["id"] for document in got] == [shown, 2**53 - 1]
+        (group,) = service.client.get("/v1/duplicates?min_similarity=1").json()["groups"][1:]
+        assert (group["kept"], group["documents"][0]["id"]) == (shown, shown)
+        assert group["duplicates"][0]["id"] == {"int64": "9007199254740994"}
+        told = service.client.get(f"/v1/documents/{LARGE}").json()
+        assert told["document"]["id"] == shown
+        gone = service.write("/v1/documents/delete", ids=[shown, {"int64": str(-LARGE)}])
+        assert gone.json()["deleted"] == 2
+        for wrong in ("9223372036854775808", "1e3", "007", "", "-0", 7, None):
+            assert service.post("/v1/similar", id={"int64": wrong}).status_code == 422
+        assert service.post("/v1/similar", id={"int64": "7", "more": 1}).status_code == 422
+        assert service.post("/v1/similar", id={"int64": "7"}).status_code == 200
 
 
 def test_stats_and_documents(served: Any, documents: Any) -> None:
@@ -467,9 +684,62 @@ def test_a_refused_batch_changes_nothing(served: Any) -> None:
     batch = [{"id": "fresh", "text": "a"}, {"id": "sky-1", "text": "b"}]
     assert served.write("/v1/documents", documents=batch).status_code == 409
     twice = [{"id": "fresh", "text": "a"}, {"id": "fresh", "text": "b"}]
-    assert served.write("/v1/documents", documents=twice).status_code == 409
+    refused = served.write("/v1/documents", documents=twice)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "id_twice")
+    assert "the id 'fresh' is in this request 2 times" in refused.json()["error"]["message"]
     stats = served.client.get("/v1/stats").json()
     assert (stats["generation"], stats["documents"]) == (1, 91)
+
+
+def test_a_document_that_is_overwritten_twice_in_one_request_counts_once(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    twice = [{"id": "a", "text": "star"}, {"id": "b", "text": "sea"}, {"id": "a", "text": "moon"}]
+    with serve(folder) as service:
+        written = service.write("/v1/documents", documents=twice, overwrite=True).json()
+        assert written["written"] == 2
+        assert service.client.get("/v1/documents/a").json()["document"]["text"] == "moon"
+
+
+def test_with_a_key_for_reading_nothing_is_read_without_one(
+    serve: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOLTZHASH_READ_KEY", "a-reader")
+    wrong = [
+        None,
+        "Bearer wrong",
+        "Bearer",
+        "Basic !",
+        "Basic " + _basic("a-reader", "x"),
+        "a-reader",
+    ]
+    right = ["Bearer a-reader", "bearer a-key-for-tests", "Basic " + _basic("any", "a-reader")]
+    with serve(folder, "--workers", "2") as service:
+
+        def answers(given: str | None) -> list[httpx.Response]:
+            headers = {} if given is None else {"authorization": given}
+            paths = ("/", "/page/app.js", "/docs", "/openapi.json", "/metrics", "/v1/stats")
+            found = service.client.post("/v1/search", json={"text": "moon"}, headers=headers)
+            return [found, *(service.client.get(path, headers=headers) for path in paths)]
+
+        for given in wrong:
+            for answer in answers(given):
+                assert (answer.status_code, answer.json()["error"]["code"]) == (401, "key_needed")
+                assert answer.headers["www-authenticate"].startswith("Basic realm=")
+        for given in right:
+            assert {answer.status_code for answer in answers(given)} == {200}
+        for path in ("/healthz", "/readyz"):
+            assert service.client.get(path).status_code == 200
+        body = {"documents": [{"id": 1, "text": "moon"}]}
+        for given in ("Bearer a-reader", "Basic " + _basic("any", "a-key-for-tests")):
+            headers = {"authorization": given}
+            refused = service.client.post("/v1/documents", json=body, headers=headers)
+            assert refused.status_code == 401
+        assert service.write("/v1/documents", **body).status_code == 200
+
+
+def _basic(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @pytest.mark.parametrize("given", [None, "wrong", "a-key-for-test", "a-key-for-tests ✓"])
@@ -550,8 +820,75 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
     assert asked["by"]["anyOf"][0]["enum"] == ["both", "words", "codes"]
     assert "rerank" not in asked
     page = served.client.get("/docs").text
-    for text in ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes"):
+    shown = ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes")
+    for text in (*shown, "facets.*.values[].count", "answers[].hits[].id"):
         assert text in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/page/app.js", "/v1/stats", "/healthz", "/metrics", "/nothing", "/v1/search"],
+)
+def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> None:
+    """It was 405 everywhere."""
+    get, head = served.client.get(path), served.client.head(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    names = ("content-type", "content-length", "etag", "allow", "content-security-policy")
+    if path == "/metrics":
+        names = ("content-type",)  # it counts requests
+    assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+    assert 'method="HEAD"' in served.client.get("/metrics").text
+
+
+def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
+    """An absolute one names the scheme and the path that the service sees, not those of a proxy."""
+    get = served.client.get
+    assert get("/v1/stats/").status_code == 307
+    assert get("/v1/stats/").headers["location"] == "../stats"
+    asked = get("/v1/duplicates/?min_similarity=0.9&keep=newest")
+    assert asked.headers["location"] == "../duplicates?min_similarity=0.9&keep=newest"
+    followed = get("/v1/bits/3/", follow_redirects=True)
+    assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
+    found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
+    assert found.json()["hits"]
+    assert get("/v1/documents/?limit=3").headers["location"] == "../documents?limit=3"
+    for path in ("/nothing/", "/v1/stats//", "/v1//"):
+        assert get(path).status_code == 404
+
+
+def test_a_request_is_called_in_answer_and_log_as_its_sender_calls_it(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    with serve(folder) as service:
+        given = service.client.get("/v1/stats", headers={"x-request-id": "proxy-7"})
+        assert given.headers["x-request-id"] == "proxy-7"
+        made = {service.client.get("/nothing").headers["x-request-id"] for _ in range(2)}
+        odd = service.client.get("/healthz", headers={"x-request-id": "two words"})
+        made.add(odd.headers["x-request-id"])
+        assert len(made) == 3
+        assert all(re.fullmatch("[0-9a-f]{32}", each) for each in made)
+        (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
+        name = {"x-request-id": "unlucky"}
+        refused = service.client.post("/v1/search", json={"text": "moon"}, headers=name)
+        assert refused.status_code == 500
+        date = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[unlucky\] .*collection"
+        assert re.search(date, service.log.read_text(), re.MULTILINE)
+
+
+def test_errors_have_a_code_for_programs(served: Any) -> None:
+    def code(answer: httpx.Response) -> str:
+        return str(answer.json()["error"]["code"])
+
+    assert code(served.post("/v1/similar", id="nowhere")) == "no_such_document"
+    assert code(served.post("/v1/search", text="")) == "invalid"
+    assert code(served.post("/v1/search", text="a", k=0)) == "invalid"
+    assert code(served.post("/v1/documents", documents=[{"id": 1, "text": ""}])) == "key_needed"
+    twin = [{"id": "sky-1", "text": ""}]
+    assert code(served.write("/v1/documents", documents=twin)) == "id_exists"
+    assert code(served.client.get("/nowhere")) == "not_found"
+    assert code(served.client.delete("/v1/stats")) == "method_not_allowed"
+    schemas = served.client.get("/openapi.json").json()["components"]["schemas"]
+    assert {"busy", "no_collection"} < set(schemas["ErrorBody"]["properties"]["code"]["enum"])
 
 
 def test_a_browser_that_has_a_file_of_the_page_does_not_load_it_again(served: Any) -> None:
@@ -579,6 +916,74 @@ def test_no_collection_is_not_an_error_until_it_is_asked(
         with Collection.create(folder, lsh) as collection:
             collection.add([{"id": 1, "text": "moon"}])
         assert pairs(service.post("/v1/search", text="moon")) == [(1, 0)]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collection_that_is_gone_is_noticed_before_anything_is_written(
+    serve: Callable[..., Any], folder: Path, workers: str
+) -> None:
+    """It was answered with 200, and the document was in no file."""
+    document = {"id": "late", "text": "moon"}
+    with serve(folder, "--workers", workers) as service:
+        assert service.post("/v1/search", text="moon").status_code == 200
+        assert service.write("/v1/documents", documents=[{"id": 1, "text": ""}]).status_code == 200
+        shutil.move(folder, folder.with_name("elsewhere"))
+        for _ in range(4):  # on new connections, so that every worker is asked
+            with httpx.Client(base_url=service.address, timeout=30) as new:
+                key = {"authorization": "Bearer a-key-for-tests"}
+                body = {"documents": [document]}
+                refused = new.post("/v1/documents", json=body, headers=key)
+                assert refused.status_code == 503
+                assert "deleted or moved" in refused.json()["error"]["message"]
+                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/bits", "/v1/duplicates"):
+                    assert new.get(path).status_code == 503, path
+                assert new.post("/v1/search", json={"text": "moon"}).status_code == 503
+                assert "boltzhash_documents" not in new.get("/metrics").text
+        shutil.move(folder.with_name("elsewhere"), folder)
+        assert service.client.get("/readyz").status_code == 200
+        assert service.write("/v1/documents", documents=[document]).status_code == 200
+    with Collection.open(folder) as collection:
+        assert "late" in collection
+
+
+def test_a_collection_that_was_replaced_is_the_one_that_is_served(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add({"id": i, "text": "a new moon over the sea"} for i in range(2))
+    with serve(folder) as service:
+        before = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in before["groups"]] == ["sky-0"]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        written = service.write("/v1/documents", documents=[{"id": "late", "text": "moon"}])
+        assert written.json() == {"generation": 2, "written": 1}
+        service.write("/v1/documents/delete", ids=["late"])
+        found = service.post("/v1/search", text="moon").json()["hits"]
+        assert [hit["id"] for hit in found] == [0, 1]
+        after = service.client.get("/v1/duplicates").json()
+        assert [group["kept"] for group in after["groups"]] == [0]
+        assert service.client.get("/v1/stats").json()["documents"] == 2
+    with Collection.open(folder) as collection:
+        assert [document.id for document in collection] == [0, 1]
+        collection.check()
+
+
+def test_answers_about_a_collection_are_not_given_about_another_of_the_same_generation(
+    serve: Callable[..., Any], folder: Path, tmp_path: Path, lsh: Hasher
+) -> None:
+    with Collection.create(tmp_path / "other", lsh) as other:
+        other.add([{"id": 1, "text": "moon", "metadata": {"lang": "en"}}])
+    with serve(folder) as service:
+        paths = ("/v1/fields", "/v1/bits", "/v1/duplicates")
+        before = [service.client.get(path).json() for path in paths]
+        shutil.rmtree(folder)
+        shutil.move(tmp_path / "other", folder)
+        after = [service.client.get(path).json() for path in paths]
+    assert all(told["generation"] == 1 for told in [*before, *after])
+    fields, bits, duplicates = after
+    assert list(fields["fields"]) == ["lang"]
+    assert (bits["sampled"], duplicates["n_groups"]) == (1, 0)
 
 
 def test_a_rehash_elsewhere_is_seen(

@@ -20,7 +20,7 @@ def add_parsers(subparsers: Any) -> None:
         help="search a collection over HTTP, and on a page",
         description="Serve a collection: an HTTP API and a page to search in. Adding and deleting "
         "need a key, which is taken from the environment (BOLTZHASH_API_KEY); without one they are "
-        "disabled.",
+        "disabled. With a key in BOLTZHASH_READ_KEY, reading needs one as well.",
     )
     add_collection(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
@@ -33,6 +33,14 @@ def add_parsers(subparsers: Any) -> None:
         metavar="ORIGIN",
         help="a site whose pages may use the service, or the name under which a proxy serves it, such "
         "as https://search.example.org; may be given several times",
+    )
+    parser.add_argument(
+        "--allowed-hosts",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="names, with commas between them, that the service answers to besides localhost and IP "
+        "addresses; * is any; may be given several times",
     )
     parser.set_defaults(run=serve)
 
@@ -54,7 +62,7 @@ def serve(options: argparse.Namespace) -> int:
     from boltzhash.collection.locations import FOLDER
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
-    from boltzhash.server.settings import KEY_VARIABLE, Settings, is_loopback
+    from boltzhash.server.settings import KEY_VARIABLE, READ_KEY_VARIABLE, Settings
 
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
@@ -66,11 +74,13 @@ def serve(options: argparse.Namespace) -> int:
     settings = Settings(
         str(Path(location.url).absolute()) if is_folder else options.collection,
         tuple(options.allow_origin),
-        is_loopback(options.host),
+        tuple(name.strip() for names in options.allowed_hosts for name in names.split(",")),
         os.environ.get(KEY_VARIABLE),
+        os.environ.get(READ_KEY_VARIABLE),
     )
     if not is_collection(options.collection):
         say(f"{options.collection} is not a collection (yet): the page says how to make one")
+    _check_readable(settings.collection)
     with share_between_processes():
         try:
             from boltzhash.server.run import run
@@ -80,15 +90,35 @@ def serve(options: argparse.Namespace) -> int:
         return OK if has_started else FILE_ERROR
 
 
+def _check_readable(location: str) -> None:
+    """Refuse to start with a collection that is damaged; one that is not there yet may come."""
+    from boltzhash.collection import Collection
+    from boltzhash.errors import (
+        CollectionBusyError,
+        CollectionError,
+        ModelError,
+        NoSuchCollectionError,
+    )
+
+    try:
+        with Collection.open(location) as collection:
+            collection.standing()
+    except (NoSuchCollectionError, CollectionBusyError):
+        pass
+    except (CollectionError, ModelError) as error:
+        raise OSError(str(error)) from error  # of a file: the exit code says so
+
+
 def make_map(options: argparse.Namespace) -> int:
-    from boltzhash.server.map_file import fit_map, save_map
+    from boltzhash.server.map_file import fit_map, save_map, with_names
 
     with opened(options.collection) as collection:
         rows, model = collection.in_one_generation(
             lambda: (collection.rows(), collection.standing().model)
         )
         shows_progress = sys.stderr is not None and sys.stderr.isatty()
-        stored = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
+        fitted = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
+        stored = collection.in_one_generation(lambda: with_names(collection, fitted))
         save_map(collection, stored)
         location, n = collection.location, len(stored.places)
     return report(options, {"map": location, "documents": n}, f"{location}: a map of {n} documents")

@@ -2,7 +2,8 @@
 
 from boltzhash.collection.collection import Collection
 from boltzhash.collection.duplicates import Duplicate, DuplicateGroup
+from boltzhash.collection.facets import Facet
 from boltzhash.collection.unmatched import FilterWarning
 from boltzhash.search.hits import Answer, Hit
 
-__all__ = ["Answer", "Collection", "Duplicate", "DuplicateGroup", "FilterWarning", "Hit"]
+__all__ = ["Answer", "Collection", "Duplicate", "DuplicateGroup", "Facet", "FilterWarning", "Hit"]

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-import numpy as np
-
 from boltzhash.arguments import check_integer
 from boltzhash.collection.duplicates import (
     MIN_SIMILARITY,
@@ -25,6 +23,7 @@ from boltzhash.collection.duplicates import (
 )
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_codes_of, write_jsonl
+from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.models import Coder, check_knows_words, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
@@ -34,6 +33,7 @@ from boltzhash.collection.requests import (
     check_radius,
     check_wait,
     check_wanted,
+    checked_facets,
     checked_search,
 )
 from boltzhash.collection.resuming import Trail, trail_of
@@ -41,6 +41,7 @@ from boltzhash.collection.statistics import statistics
 from boltzhash.collection.store import (
     BATCH,
     FieldValue,
+    Mask,
     OnBatch,
     Places,
     Rows,
@@ -49,7 +50,7 @@ from boltzhash.collection.store import (
     T,
     Write,
 )
-from boltzhash.collection.unmatched import FilterWarning, why_empty
+from boltzhash.collection.unmatched import FilterWarning, somewhere, why_empty
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import (
@@ -329,6 +330,7 @@ class Collection:
         where: Where | None = None,
         order: str | None = None,
         approximate: bool = False,
+        facets: Sequence[str] | None = None,
     ) -> Answer:
         """The k documents that answer a text best, by its words and its code; or the nearest to a code.
 
@@ -359,8 +361,16 @@ class Collection:
         approximate : bool
             By codes: ask the index of :meth:`build_approximate`, which is faster and may miss
             documents.
+        facets : list of str, optional
+            Metadata fields whose values are counted over all documents that match: those that have a
+            word of the query (and what ``where`` and the query demand), or by codes those that
+            ``where`` lets through. The answer's ``facets`` has a
+            :class:`boltzhash.collection.Facet` for each, and its ``total`` says how many match; an
+            empty list counts these alone. By both, documents that only their codes bring are hits
+            beyond those that match.
         """
         check_not_empty(query)
+        counted = checked_facets(facets)
         checked = partial(
             checked_search, k=k, by=by, where=where, order=order, approximate=approximate
         )
@@ -369,18 +379,22 @@ class Collection:
             hasher = self._hasher_of(standing)
             coded = coded_query(hasher, query, features)
             request = checked(self._store, hasher, coded)
+            matching: Mask | None = None
             if coded.text is None or request.by == "codes":
                 hits = self._nearest(standing, coded, request)
             else:
                 words = words_of(hasher.language)
                 wanted = check_wanted(coded.text, words.query(coded.text))
-                hits = self._store.ranked(
+                hits, matching = self._store.ranked(
                     coded, wanted, words, request.k, request.conditions, by=request.by
                 )
             warning = self._why_empty(standing, coded, request.conditions, hits)
-            return Answer(
+            found = Answer(
                 hits, coded.text, coded.code, coded.known_words, request.by, coded.margins, warning
             )
+            if counted is None:
+                return found
+            return with_counts(found, self._store, standing, request.conditions, matching, counted)
 
         return _pointed_out(self._read(answer))
 
@@ -407,7 +421,7 @@ class Collection:
             else:
                 words = words_of(hasher.language)
                 wanted = words.like(found[id].document)
-                hits = self._store.ranked(
+                hits, _ = self._store.ranked(
                     coded, wanted, words, k + 1, request.conditions, by=request.by
                 )
             others = [hit for hit in hits if hit.id != id][:k]
@@ -423,8 +437,7 @@ class Collection:
     ) -> str | None:
         if hits or not conditions or not standing.n_documents:
             return None
-        anywhere = np.zeros(standing.n_bits // 8, dtype=np.uint8)
-        return why_empty(self._store, anywhere if coded.code is None else coded.code, conditions)
+        return why_empty(self._store, somewhere(coded.code, standing.n_bits), conditions)
 
     def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
         if request.approximate and not is_measured(standing.approximate):
@@ -641,6 +654,14 @@ class Collection:
     def rows(self) -> Rows:
         """All places with their codes, in the order of insertion."""
         return self._read(lambda _: self._store.rows())
+
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        """The next n documents after a place, in the order of insertion, with their places.
+
+        Places begin at 1 and are never given out twice, so a walk through the collection, from 0 on,
+        sees everything that stays in it, whatever is written meanwhile.
+        """
+        return self._read(lambda _: self._store.page(after, n))
 
     def documents_at(self, places: Places) -> list[Document]:
         """The documents at places in the order of insertion, an int64 array of shape (n,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from boltzhash.arguments import check_integer, check_number
@@ -48,6 +49,20 @@ def checked_search(
     if by != "codes" and not store.keeps_words:
         raise keeps_no_words(store.shown)
     return SearchRequest(int(k), by, order or DEFAULT_ORDER, parse_where(where), approximate)
+
+
+def checked_facets(facets: Sequence[str] | None) -> list[str] | None:
+    """
+    >>> checked_facets("lang")
+    Traceback (most recent call last):
+    ...
+    TypeError: facets must be a list of the names of fields, got 'lang'
+    """
+    if facets is None:
+        return None
+    if isinstance(facets, str) or not all(isinstance(field, str) for field in facets):
+        raise TypeError(f"facets must be a list of the names of fields, got {facets!r}")
+    return list(dict.fromkeys(facets))
 
 
 def check_radius(radius: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
+from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.models import Coder
 from boltzhash.corpus import Document
@@ -25,6 +26,7 @@ from boltzhash.text.words import WordQuery, Words
 T = TypeVar("T")
 
 Places = NDArray[np.int64]
+Mask = NDArray[np.bool_]  # by place, so that number 0 means nothing
 OnBatch = Callable[[int, int], object]
 
 BATCH = 1024  # documents per transaction
@@ -66,6 +68,13 @@ class FieldValue(NamedTuple):
 
     value: Scalar
     n_documents: int
+
+
+class Found(NamedTuple):
+    """What is ranked best; and of every place, whether its document has a word asked for."""
+
+    hits: list[Hit]
+    matching: Mask
 
 
 class Write(Protocol):
@@ -146,11 +155,17 @@ class Store(Protocol):
         conditions: list[Condition],
         *,
         by: str,
-    ) -> list[Hit]:
+    ) -> Found:
         """The best by words, or by words and codes; in order of (score, distance, insertion).
 
         ``wanted`` is what is asked for in ``words``. Only if it ``keeps_words``.
         """
+
+    def n_passing(self, conditions: list[Condition]) -> int:
+        """How many documents a filter lets through."""
+
+    def passing(self, conditions: list[Condition]) -> Mask:
+        """Of every place, whether there is a document that a filter lets through."""
 
     # Reading
 
@@ -164,6 +179,9 @@ class Store(Protocol):
 
     def rows(self) -> Rows: ...
 
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        """The next n documents after a place, in the order of insertion, with their places."""
+
     def documents(self) -> Iterator[Document]:
         """All of one generation, in the order of insertion; called outside ``read``."""
 
@@ -175,6 +193,9 @@ class Store(Protocol):
 
     def values_of(self, field: str) -> dict[int, Scalar]:
         """The value of one metadata field by place, if it is a string, a number or a boolean."""
+
+    def column(self, field: str) -> Column:
+        """All values of one metadata field; those of a list are its members."""
 
     # Keeping
 
@@ -225,7 +246,9 @@ def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
-        if id_ in taken or id_ in seen:
+        if id_ in seen:
+            raise twice_in_batch(id_)
+        if id_ in taken:
             raise already_there(id_)
         seen.add(id_)
 
@@ -234,6 +257,10 @@ def already_there(id_: Id) -> DuplicateIdError:
     return DuplicateIdError(
         f"the id {id_!r} is already in the collection; nothing from its batch was added"
     )
+
+
+def twice_in_batch(id_: Id) -> DuplicateIdError:
+    return DuplicateIdError(f"the id {id_!r} is twice in its batch; nothing from it was added")
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:

@@ -6,6 +6,8 @@ import difflib
 import reprlib
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import (
     AnyOf,
@@ -31,6 +33,15 @@ class FilterWarning(UserWarning):
     """A filter that no document could match: none has such a field, or such a kind of value in it."""
 
 
+def somewhere(code: Codes | None, n_bits: int) -> Codes:
+    """A code to search near: that of a query if it has one, else any.
+
+    >>> somewhere(None, 16)
+    array([0, 0], dtype=uint8)
+    """
+    return np.zeros(n_bits // 8, dtype=np.uint8) if code is None else code
+
+
 def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str | None:
     """What is wrong with a filter that lets nothing through, None if nothing is.
 
@@ -40,16 +51,24 @@ def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str
     return next((problem for c in on_fields for problem in _problem(store, code, c)), None)
 
 
+def no_such_field(store: Store, code: Codes, field: str) -> str | None:
+    """That no document has a field, and which one is meant perhaps; None if one has it."""
+    if store.top_k(code, 1, [Has(field)], approximate=False):
+        return None
+    return f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
+
+
 def _problem(store: Store, code: Codes, condition: OnField) -> Iterator[str]:
     field = condition.field
-    having = store.top_k(code, 1, [Has(field)], approximate=False)
-    if not having:
-        yield f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
+    missing = no_such_field(store, code, field)
+    if missing is not None:
+        yield missing
         return
     asked = _asked_kinds(condition)
     of_these_kinds = AnyOf(tuple(_of_kind(field, kind) for kind in asked))
     if asked and not store.top_k(code, 1, [of_these_kinds], approximate=False):
-        document = having[0].document
+        (having,) = store.top_k(code, 1, [Has(field)], approximate=False)
+        document = having.document
         metadata = {} if document is None else document.metadata or {}
         yield (
             f"no document has {' or '.join(asked)} in the field {_shown(field)}, as the filter asks "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +89,10 @@ class Answer:
             How sure the model is of each bit of the query's code; None if the query was a code.
         warning : str or None
             Why nothing was found, if it is for a filter that no document could have matched.
+        total : int or None
+            How many documents match; None if they were not counted.
+        facets : dict
+            By field, the values that documents which match have in it; see ``Collection.search``.
 
         Examples
         --------
@@ -109,6 +113,8 @@ class Answer:
     by: str = "codes"
     margins: NDArray[np.float64] | None = None
     warning: str | None = None
+    total: int | None = None
+    facets: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         asked = "a code" if self.query is None else repr(self.query[:60])

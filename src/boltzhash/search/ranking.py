@@ -37,13 +37,15 @@ class CodesByPlace(Protocol):
 class Ranked(NamedTuple):
     """Places, best first, each with its score, BM25 and Hamming distance: arrays of one length.
 
-    There are no distances from a query that has no code.
+    There are no distances from a query that has no code. ``matching`` says of every place whether its
+    document has a word asked for and may be a hit.
     """
 
     places: Places
     scores: Floats
     words: Floats
     distances: NDArray[np.int32] | None
+    matching: Mask
 
     def rows(self) -> list[tuple[int, float, float, int | None]]:
         """Place, score, BM25 and distance of each."""
@@ -109,12 +111,15 @@ def rank(
     scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
     if margins is not None:
         scores = scores + query.weight * agreement(margins, packed)
+    matching = found.scores != 0
+    if allowed is not None:
+        matching &= allowed[: len(matching)]
     if query.code is None:
         order = np.lexsort((candidates, -scores))[:k]
-        return Ranked(candidates[order], scores[order], words[order], None)
+        return Ranked(candidates[order], scores[order], words[order], None, matching)
     distances = hamming(query.code[None], packed)[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
-    return Ranked(candidates[order], scores[order], words[order], distances[order])
+    return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
 
 
 def sureness(code: Codes, margins: Floats | None) -> Floats:

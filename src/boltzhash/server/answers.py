@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Hit
+from boltzhash.collection import Answer, Collection, Facet, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -19,9 +19,12 @@ from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
 from boltzhash.server.messages import SearchRequest
+from boltzhash.server.reasons import reasons
 from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
+
+_SAFE = 2**53 - 1  # the largest integer that JavaScript tells from the next
 
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
@@ -31,36 +34,53 @@ _TELLING_WORDS = 20
 def search_text(collection: Collection, asked: SearchRequest) -> dict[str, Any]:
     answer = collection.search(
         asked.text,
-        asked.k,
+        asked.offset + asked.k,
         features=asked.features,
         by=asked.by,
         where=asked.where,
         order=asked.order,
+        facets=asked.facets,
     )
     sought = None if asked.text is None else Sought.by_query(collection.words, asked.text)
-    return _as_json(collection, answer, sought)
+    return answer_as_json(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
 
 
 def search_similar(
-    collection: Collection, id_: Id, k: int, by: str | None, where: dict[str, Any] | None
+    collection: Collection,
+    id_: Id,
+    k: int,
+    by: str | None,
+    where: dict[str, Any] | None,
+    offset: int = 0,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     """The documents most like a document, without itself."""
     document = stored_document(collection, id_).document
-    answer = collection.more_like(id_, k, by=by, where=where)
-    return _as_json(collection, answer, _telling(collection, document))
+    answer = collection.more_like(id_, offset + k, by=by, where=where)
+    sought = sought_like(collection, document)
+    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
 
 
 def search_code(
-    collection: Collection, code: str, k: int, where: dict[str, Any] | None
+    collection: Collection,
+    code: str,
+    k: int,
+    where: dict[str, Any] | None,
+    offset: int = 0,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
     query = parse_code(code, collection.standing().n_bits)
-    return _as_json(collection, collection.search(query, k, where=where))
+    answer = collection.search(query, offset + k, where=where, facets=facets)
+    return answer_as_json(collection, answer, offset=offset)
 
 
 def stored_document(collection: Collection, id_: Id) -> Coded:
     found = collection.find([id_])
     if id_ not in found:
-        raise RefusedError(404, f"there is no document with the id {id_!r}")
+        raise RefusedError(
+            404, f"there is no document with the id {id_!r}", code="no_such_document"
+        )
     return found[id_]
 
 
@@ -68,16 +88,29 @@ def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[dict[str
     """Whole documents; ids that are not there are left out."""
     ids = list(ids)
     found = collection.find(ids)
-    return [
-        {
-            "id": document.id,
-            "title": title_of(document),
-            "text": document.text,
-            "metadata": document.metadata or {},
-            "code": code.hex(),
-        }
-        for document, code, _ in (found[id_] for id_ in ids if id_ in found)
-    ]
+    return [whole_document(found[id_]) for id_ in ids if id_ in found]
+
+
+def whole_document(coded: Coded) -> dict[str, Any]:
+    document = coded.document
+    return {
+        "id": shown_id(document.id),
+        "title": title_of(document),
+        "text": document.text,
+        "metadata": document.metadata or {},
+        "code": coded.code.hex(),
+    }
+
+
+def shown_id(id_: Id) -> Any:
+    """An id that survives JavaScript, which reads numbers as doubles.
+
+    >>> shown_id(7), shown_id("7"), shown_id(2**53 + 1)
+    (7, '7', {'int64': '9007199254740993'})
+    """
+    if isinstance(id_, int) and abs(id_) > _SAFE:
+        return {"int64": str(id_)}
+    return id_
 
 
 def parse_code(code: str, n_bits: int) -> Codes:
@@ -132,7 +165,7 @@ def hits_as_json(
     return [_hit_as_json(hit, marks, _parts(hit, margins, weight)) for hit in hits]
 
 
-def _telling(collection: Collection, document: Document) -> Sought:
+def sought_like(collection: Collection, document: Document) -> Sought:
     """The words of a document to mark in others: all would be too many, if the model knows some."""
     telling = telling_words(collection.hasher, document.text)
     if not telling:
@@ -144,7 +177,7 @@ def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> di
     assert hit.document is not None  # a collection has its documents
     title = title_of(hit.document)
     return {
-        "id": hit.id,
+        "id": shown_id(hit.id),
         "score": _rounded(hit.score),
         "parts": parts,
         "words": _rounded(hit.words),
@@ -172,8 +205,32 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _as_json(
-    collection: Collection, answer: Answer, sought: Sought | None = None
+def _add_reasons(
+    collection: Collection,
+    answer: Answer,
+    sought: Sought | None,
+    offset: int,
+    hits: list[dict[str, Any]],
+) -> None:
+    """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
+    alone being near would not be why.
+    """
+    documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
+    takes_part = answer.by != "words" and answer.known_words != 0
+    margins = answer.margins if takes_part else None
+    asked_for = sought or Sought(frozenset(), collection.words)
+    found = reasons(collection.hasher, documents, asked_for, margins)
+    for hit, reason in zip(hits, found, strict=True):
+        hit["reasons"] = reason
+
+
+def answer_as_json(
+    collection: Collection,
+    answer: Answer,
+    sought: Sought | None = None,
+    offset: int = 0,
+    *,
+    with_reasons: bool = False,
 ) -> dict[str, Any]:
     query = {
         "code": None if answer.code is None else answer.code.tobytes().hex(),
@@ -183,9 +240,25 @@ def _as_json(
     margins = None
     if answer.by == "both" and answer.known_words != 0 and answer.code is not None:
         margins = sureness(answer.code, answer.margins)
+    hits = hits_as_json(collection, answer.hits[offset:], sought, margins)
+    if with_reasons:
+        _add_reasons(collection, answer, sought, offset, hits)
     return {
         "generation": collection.standing().generation,
         "query": query,
-        "hits": hits_as_json(collection, answer, sought, margins),
+        **({} if answer.total is None else {"total": answer.total}),
+        "hits": hits,
+        **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
         **({} if answer.warning is None else {"warning": answer.warning}),
+    }
+
+
+def _facets_as_json(facets: Mapping[str, Facet]) -> dict[str, Any]:
+    return {
+        field: {
+            "values": [{"value": value, "count": n} for value, n in facet.values],
+            "least": facet.least,
+            "most": facet.most,
+        }
+        for field, facet in facets.items()
     }

@@ -27,7 +27,9 @@ from boltzhash.version import __version__
 _DESCRIPTION = (
     "Search a collection of documents by their words and by short binary codes. Every answer "
     "names the `generation` of the collection for which it is true. Errors are JSON: `error.message` "
-    "says what to change."
+    "says what to change, and `error.code` is for programs. An id that is an integer beyond 2^53, which "
+    'JavaScript would round, is written `{"int64": "9007199254740993"}`, and may be sent so or as a '
+    "number."
 )
 
 
@@ -37,8 +39,10 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with suppress(refusals.NoCollectionError):
-            await service.reads.run(len)  # so that the first request does not wait for the model
+        # So that the first request does not wait for the model. If there is none, or it cannot be read,
+        # requests are told so: a worker that ended here would leave connections unanswered.
+        with suppress(refusals.RefusedError):
+            await service.reads.run(len)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FilterWarning)  # clients find it in their answers
             yield
@@ -50,6 +54,7 @@ def create_app(settings: Settings) -> FastAPI:
         description=_DESCRIPTION,
         docs_url=None,  # these load scripts from elsewhere; pages.py has one that does not
         redoc_url=None,
+        redirect_slashes=False,  # to an absolute address, which is wrong behind a proxy
         lifespan=lifespan,
         exception_handlers={
             refusals.RefusedError: refusals.answer_refusal,

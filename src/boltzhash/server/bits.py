@@ -1,4 +1,4 @@
-"""What the bits of a collection's codes stand for, how often they are on, how they correlate."""
+"""What the bits of a collection's codes stand for, how often they are on, which go together."""
 
 from __future__ import annotations
 
@@ -21,28 +21,35 @@ from boltzhash.server.answers import (
     telling_words,
     title_of,
 )
+from boltzhash.server.distinctive import Occurrences
 from boltzhash.server.marks import Sought, words_in
 from boltzhash.server.messages import CodeQuery, IdQuery, TextQuery
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_MATRIX_BITS
+from boltzhash.server.topics import Group, Matrix, SideWords, grouped, side_words
 from boltzhash.text.tokens import tokenize
 
-Matrix = NDArray[np.float64]
-
-N_WORDS = 12
 _COUNTED = 20_000  # documents for shares and correlations
-_READ = 1_000  # documents whose texts are read, for couplings and words
+_READ = 4_000  # documents whose texts are read, for words, couplings and how sure bits are
+_COUPLED = 1_000  # of them for couplings
 _SHOWN = 20
 _CORRELATED = 8
 _SHARED = 20
 
 
-class Words(NamedTuple):
-    """For each bit, the words of its two sides, and where they come from."""
+class Sample(NamedTuple):
+    """Some documents, spread evenly over a collection, with what decides their bits."""
 
-    on: list[list[str]]
-    off: list[list[str]]
-    source: str
+    places: NDArray[np.int64]
+    codes: Codes
+    texts: list[str]
+
+
+class Surest(NamedTuple):
+    """Documents of which a bit is surest, surest first, by their places."""
+
+    places: NDArray[np.int64]
+    codes: Codes
 
 
 class BitsView(NamedTuple):
@@ -52,14 +59,17 @@ class BitsView(NamedTuple):
     model: str
     n_bits: int
     sampled: int
-    words: Words
+    words: SideWords
     shares: NDArray[np.float64]
     correlations: Matrix
     couplings: Matrix | None
+    groups: list[Group]
+    surest: list[tuple[Surest, Surest]]  # for each bit of those with it on and with it off
 
     def bit(self, number: int) -> dict[str, Any]:
         return {
             "bit": number,
+            "reversed": any(number in group.reversed for group in self.groups),
             "share_on": round(float(self.shares[number]), 4),
             "on": self.words.on[number],
             "off": self.words.off[number],
@@ -76,8 +86,11 @@ class BitsView(NamedTuple):
             "generation": self.generation,
             "n_bits": self.n_bits,
             "sampled": self.sampled,
-            "words_from": self.words.source,
             "bits": [self.bit(number) for number in range(self.n_bits)],
+            "groups": [
+                {"bits": group.bits, "words": group.words, "against": group.against}
+                for group in self.groups
+            ],
             "correlations": shown(self.correlations),
             "couplings": shown(self.couplings),
         }
@@ -88,16 +101,20 @@ class KnownBits:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._words: tuple[str, Words] | None = None
+        self._words: tuple[str, SideWords] | None = None
         self._view: BitsView | None = None
 
-    def words(self, collection: Collection) -> Words:
-        """The words of the model; if they come from documents, from those of the first request."""
+    def words(self, collection: Collection, sample: Sample | None = None) -> SideWords:
+        """The words of the model's bits, from the documents of the first request."""
         now = collection.standing()
         with self._lock:
             if self._words is None or self._words[0] != now.model:
-                texts, bits = _sample(collection)
-                self._words = now.model, bit_words(collection.hasher, texts, bits)
+                texts = sample or _sample(collection)
+                occurrences = Occurrences.in_texts(collection.hasher, texts.texts)
+                self._words = (
+                    now.model,
+                    side_words(occurrences, unpack(texts.codes), collection.words),
+                )
             return self._words[1]
 
     def view(self, collection: Collection) -> BitsView:
@@ -106,27 +123,53 @@ class KnownBits:
         kept = self._view
         if kept is not None and (kept.generation, kept.model) == (now.generation, now.model):
             return kept
-        rows = collection.rows()
+        rows, sample = collection.rows(), _sample(collection)
         counted = unpack(rows.codes[_spread(np.flatnonzero(rows.known), _COUNTED)])
+        correlated = correlations(counted)
+        words = self.words(collection, sample)
         self._view = BitsView(
             now.generation,
             now.model,
             now.n_bits,
             len(counted),
-            self.words(collection),
+            words,
             counted.mean(axis=0) if len(counted) else np.zeros(now.n_bits),
-            correlations(counted),
-            couplings(collection.hasher, _sample(collection)[0]),
+            correlated,
+            couplings(collection.hasher, sample.texts[:: max(1, len(sample.texts) // _COUPLED)]),
+            grouped(correlated, words),
+            surest_documents(collection.hasher, sample, correlated),
         )
         return self._view
 
 
-def _sample(collection: Collection) -> tuple[list[str], Bits]:
-    """Texts and bits of some documents."""
+def _sample(collection: Collection) -> Sample:
     rows = collection.rows()
     read = _spread(np.flatnonzero(rows.known), _READ)
     documents = collection.documents_at(rows.places[read])
-    return [document.text for document in documents], unpack(rows.codes[read])
+    return Sample(rows.places[read], rows.codes[read], [document.text for document in documents])
+
+
+def surest_documents(
+    hasher: Hasher, sample: Sample, correlated: Matrix
+) -> list[tuple[Surest, Surest]]:
+    """For each bit the documents with the largest margins above and below 0.
+
+    Margins, not probabilities: those round to 1 for most documents, and then say nothing. If codes come
+    from features, which are not kept, a bit is the surer the better the others agree with it.
+    """
+    bits = unpack(sample.codes)
+    if hasher.n_feature_columns is not None:
+        margins = (bits * 2.0 - 1) @ correlated
+    else:
+        margins = hasher.margins(sample.texts) if sample.texts else np.zeros(bits.shape)
+
+    def of(number: int, *, on: bool) -> Surest:
+        (rows,) = np.nonzero(bits[:, number] == on)
+        sure = margins[rows, number] * (1 if on else -1)
+        best = rows[np.argsort(-sure, kind="stable")[:_SHOWN]]
+        return Surest(sample.places[best], sample.codes[best])
+
+    return [(of(number, on=True), of(number, on=False)) for number in range(hasher.n_bits)]
 
 
 def correlations(bits: Bits) -> Matrix:
@@ -161,35 +204,6 @@ def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
     mean = across @ across.T / len(texts)
     np.fill_diagonal(mean, 0)
     return np.asarray(mean)
-
-
-def bit_words(hasher: Hasher, texts: list[str], bits: Bits) -> Words:
-    """From the decoder if there is one; else the words that tell the two sides apart."""
-    explain = getattr(hasher, "explain", None)
-    if explain is not None:
-        explained = explain(N_WORDS)
-        up = [[word for word, strength in bit.up if strength > 0] for bit in explained]
-        down = [[word for word, strength in bit.down if strength < 0] for bit in explained]
-        return Words(up, down, "decoder")
-    if not texts:
-        nothing: list[list[str]] = [[] for _ in range(hasher.n_bits)]
-        return Words(nothing, nothing, "documents")
-    assert hasher.tfidf_ is not None
-    tfidf, vocabulary = hasher.tfidf(texts), hasher.tfidf_.words_
-    signs = np.where(bits, 1.0, -1.0)
-    counts = np.stack([np.maximum((signs > 0).sum(0), 1), np.maximum((signs < 0).sum(0), 1)])
-    weights = np.where(signs > 0, 1 / counts[0], -1 / counts[1])
-    strengths = np.asarray(
-        (tfidf.T @ weights).T
-    )  # mean tf-idf where it is on, minus where it is off
-    order = np.argsort(-strengths, axis=1, kind="stable")
-
-    def listed(columns: NDArray[np.int64], strength: NDArray[np.float64]) -> list[str]:
-        return [vocabulary[column] for column in columns if strength[column] > 0]
-
-    on = [listed(o[:N_WORDS], s) for o, s in zip(order, strengths, strict=True)]
-    off = [listed(o[::-1][:N_WORDS], -s) for o, s in zip(order, strengths, strict=True)]
-    return Words(on, off, "documents")
 
 
 def explain_hit(
@@ -258,29 +272,15 @@ def _shared_words(collection: Collection, document: Document, sought: Sought) ->
 def documents_with_bit(
     collection: Collection, known_bits: KnownBits, number: int
 ) -> dict[str, Any]:
-    """Of the sampled documents with the bit on, those for which it is surest, else the first."""
+    """Of the sampled documents those with the bit on, and off, for which it is surest."""
     now = collection.standing()
     if number >= now.n_bits:
         raise RefusedError(404, f"bits are numbered from 0 to {now.n_bits - 1}, got {number}")
     view = known_bits.view(collection)
-    rows = collection.rows()
-    mask = 0x80 >> (number % 8)
-    having = np.flatnonzero(rows.known & ((rows.codes[:, number // 8] & mask) != 0))
-    shown = _spread(having, _READ)
-    documents = collection.documents_at(rows.places[shown])
-    surest = range(min(_SHOWN, len(documents)))
-    probabilities = getattr(collection.hasher, "bit_probabilities", None)
-    reads_texts = collection.hasher.n_feature_columns is None
-    if probabilities is not None and documents and reads_texts:
-        sure = probabilities([document.text for document in documents])[:, number]
-        surest = np.argsort(-sure, kind="stable")[:_SHOWN].tolist()
-    codes = rows.codes[shown]
-    chosen = [
-        Hit(documents[row].id, 0, documents[row], code=codes[row].tobytes()) for row in surest
-    ]
     related = np.abs(view.correlations[number])
     related[number] = 0
     nearest = np.argsort(-related, kind="stable")[:_CORRELATED].tolist()
+    on, off = (_as_hits(collection, surest) for surest in view.surest[number])
     return {
         "generation": now.generation,
         "bit": view.bit(number),
@@ -289,8 +289,16 @@ def documents_with_bit(
             for other in nearest
             if related[other] > 0
         ],
-        "documents": hits_as_json(collection, chosen),
+        "documents": hits_as_json(collection, on),
+        "against": hits_as_json(collection, off),
     }
+
+
+def _as_hits(collection: Collection, surest: Surest) -> list[Hit]:
+    return [
+        Hit(document.id, 0, document, code=code.tobytes())
+        for document, code in zip(collection.documents_at(surest.places), surest.codes, strict=True)
+    ]
 
 
 def _spread(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:

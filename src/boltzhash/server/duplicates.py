@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from boltzhash.collection import Collection, DuplicateGroup
-from boltzhash.server.answers import stored_documents
+from boltzhash.collection.store import OnBatch
+from boltzhash.server.answers import shown_id, stored_documents
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
 
@@ -30,7 +31,14 @@ class DuplicateGroups:
     def __init__(self) -> None:
         self._last: _Found | None = None
 
-    def page(self, collection: Collection, asked: Asked, offset: int, limit: int) -> dict[str, Any]:
+    def page(
+        self,
+        collection: Collection,
+        asked: Asked,
+        offset: int,
+        limit: int,
+        on_batch: OnBatch | None = None,
+    ) -> dict[str, Any]:
         now = collection.standing()
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
@@ -41,7 +49,8 @@ class DuplicateGroups:
         last = self._last
         if last is None or (last.generation, last.asked) != (now.generation, asked):
             find = collection.siblings if asked.siblings else collection.duplicates
-            groups = find(asked.min_similarity, keep=asked.keep)
+            found = find(asked.min_similarity, keep=asked.keep, on_batch=on_batch)
+            groups = sorted(found, key=_rank)
             last = self._last = _Found(now.generation, asked, groups)
         return {
             "generation": now.generation,
@@ -54,12 +63,26 @@ class DuplicateGroups:
         }
 
 
+def _least_similarity(group: DuplicateGroup) -> float:
+    """Of the duplicate that is least like the document kept: what is true of the whole group."""
+    return min(duplicate.similarity for duplicate in group.duplicates)
+
+
+def _rank(group: DuplicateGroup) -> tuple[float, int]:
+    """The most similar first, of equals the largest; beyond that they stay in the order of insertion."""
+    return -_least_similarity(group), -len(group.duplicates)
+
+
 def _as_json(collection: Collection, group: DuplicateGroup) -> dict[str, Any]:
     listed = group.duplicates[:MAX_LISTED_IN_GROUP]
     shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
     return {
         "size": 1 + len(group.duplicates),
-        "kept": group.kept,
-        "duplicates": [duplicate._asdict() for duplicate in listed],
+        "similarity": _least_similarity(group),
+        "kept": shown_id(group.kept),
+        "duplicates": [
+            {"id": shown_id(duplicate.id), "similarity": duplicate.similarity}
+            for duplicate in listed
+        ],
         "documents": stored_documents(collection, shown),
     }

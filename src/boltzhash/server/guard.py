@@ -10,6 +10,7 @@ checked, in plain text; inside it, a page that may ask could not read why it was
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import hashlib
 import hmac
@@ -22,11 +23,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from boltzhash.server.logs import note_request_id
 from boltzhash.server.metrics import Metrics
-from boltzhash.server.refusals import error_response
+from boltzhash.server.refusals import error_response, headers_too_large, missing_host
 from boltzhash.server.settings import (
     BODY_SECONDS,
     MAX_BODY,
+    MAX_HEADERS,
     MAX_WRITE_BODY,
     Settings,
 )
@@ -41,6 +44,10 @@ _SECURITY = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+
+_OPEN = ("/healthz", "/readyz")  # without a key: whoever watches the service has none
+
+_GZIP = b"\x1f\x8b"  # how what gzip wrote begins; JSON does not
 
 SILENCE_SECONDS = 1.0  # of a client whose body is refused: it has stopped sending, and listens
 
@@ -68,9 +75,16 @@ class Guard:
             return
         start = time.perf_counter()
         headers = Headers(scope=scope)
-        outgoing = _Outgoing(send, self._cross_origin_headers(headers))
+        request_id = note_request_id(headers.get("x-request-id"))
+        extra = {"x-request-id": request_id, **self._cross_origin_headers(headers)}
+        outgoing = _Outgoing(send, extra)
+        method = scope["method"]
+        if method == "HEAD":  # uvicorn leaves out the body
+            scope = {**scope, "method": "GET"}
         try:
             refusal = self._refusal(scope, headers)
+            if refusal is None and scope["path"] not in _OPEN:
+                refusal = self._refusal_of_reader(headers)
             if refusal is not None:
                 raise _RefusedError(refusal)
             body = await self._body(headers, receive)
@@ -86,15 +100,12 @@ class Guard:
             # By the pattern of the route: paths that clients make up must not become labels.
             route = getattr(scope.get("route"), "path", "other")
             elapsed = time.perf_counter() - start
-            self._metrics.observe(scope["method"], route, outgoing.status, elapsed)
+            self._metrics.observe(method, route, outgoing.status, elapsed)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        if self._settings.check_host and not self._is_our_host(headers.get("host", "")):
-            return error_response(
-                421,
-                "this service answers to localhost and IP addresses only: start it with "
-                "--allow-origin https://NAME to have it answer to a name",
-            )
+        refusal = self._refusal_of_head(scope, headers)
+        if refusal is not None:
+            return refusal
         origin = headers.get("origin")
         if origin is None:
             return _foreign() if _is_embedded_elsewhere(headers) else None
@@ -111,7 +122,34 @@ class Guard:
             return Response(status_code=204, headers=allowed)
         return None
 
+    def _refusal_of_reader(self, headers: Headers) -> Response | None:
+        if may_read(self._settings, headers):
+            return None
+        return error_response(
+            401,
+            "reading needs a key here: send it as `Authorization: Bearer KEY`, or as a password",
+            # Alone: Chromium does not ask for a password if the line names Bearer as well.
+            headers={"www-authenticate": 'Basic realm="boltzhash"'},
+        )
+
+    def _refusal_of_head(self, scope: Scope, headers: Headers) -> Response | None:
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADERS:
+            return headers_too_large()
+        if "host" not in headers:
+            return missing_host()
+        if not self._is_our_host(headers["host"]):
+            return error_response(
+                421,
+                "this service answers to localhost, to IP addresses and to names that it was told: "
+                "start it with --allowed-hosts NAME, or with --allow-origin https://NAME where pages "
+                "of that site ask as well",
+            )
+        return None
+
     def _is_our_host(self, host: str) -> bool:
+        if "*" in self._settings.allowed_hosts:
+            return True
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -121,7 +159,8 @@ class Guard:
         try:
             ipaddress.ip_address(name)
         except ValueError:
-            return name in {urlsplit(origin).hostname for origin in self._settings.origins}
+            of_sites = {urlsplit(origin).hostname for origin in self._settings.origins}
+            return name in of_sites.union(map(str.lower, self._settings.allowed_hosts))
         return True
 
     def _cross_origin_headers(self, headers: Headers) -> dict[str, str]:
@@ -132,6 +171,9 @@ class Guard:
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body, within limits of size and time."""
+        if "content-length" in headers and "transfer-encoding" in headers:
+            await _drain(receive)  # which of the two holds is what attackers make use of
+            raise _RefusedError(_two_lengths())
         limit = MAX_WRITE_BODY if is_key(self._settings, headers) else MAX_BODY
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
@@ -156,17 +198,40 @@ class Guard:
             if is_more_coming:
                 await _drain(receive)
             raise _RefusedError(_too_large(limit))
+        coding = headers.get("content-encoding", "identity").lower()
+        if coding != "identity" or body.startswith(_GZIP):
+            raise _RefusedError(_compressed("gzip" if coding == "identity" else coding))
         return body
 
 
 def is_key(settings: Settings, headers: Headers) -> bool:
-    """Whether a request carries the key. Digests are compared, in constant time."""
-    if settings.api_key is None:
-        return False
+    """Whether a request carries the key for writing."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    ours = hashlib.sha256(settings.api_key.encode()).digest()
+    return scheme.lower() == "bearer" and _is_same(given, settings.api_key)
+
+
+def may_read(settings: Settings, headers: Headers) -> bool:
+    """Whether a request may be answered: with a key for reading, if it carries one of the two.
+
+    As a password, too, with any user: a browser asks for that, and then the page works.
+    """
+    if settings.read_key is None:
+        return True
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        with contextlib.suppress(ValueError):
+            decoded = base64.b64decode(given.strip(), validate=True).decode("latin-1")
+            given, scheme = decoded.partition(":")[2], "bearer"
+    keys = (settings.read_key, settings.api_key)
+    return scheme.lower() == "bearer" and any(_is_same(given, key) for key in keys)
+
+
+def _is_same(given: str, key: str | None) -> bool:
+    """Digests are compared, in constant time."""
+    if key is None:
+        return False
     theirs = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
-    return hmac.compare_digest(ours, theirs) and scheme.lower() == "bearer"
+    return hmac.compare_digest(hashlib.sha256(key.encode()).digest(), theirs)
 
 
 def _is_embedded_elsewhere(headers: Headers) -> bool:
@@ -187,6 +252,7 @@ def _foreign() -> Response:
         403,
         "requests from pages of other sites are refused: start the service with --allow-origin to "
         "let one in",
+        code="other_site",
     )
 
 
@@ -194,6 +260,22 @@ def _too_large(limit: int) -> Response:
     return error_response(
         413,
         f"the body must have at most {limit} bytes: send less, or in several requests",
+        headers={"connection": "close"},
+    )
+
+
+def _compressed(coding: str) -> Response:
+    return error_response(
+        415,
+        f"the body is compressed ({coding[:40]}), and the service reads plain JSON: send it as it is",
+        code="compressed_body",
+    )
+
+
+def _two_lengths() -> Response:
+    return error_response(
+        400,
+        "the request has both content-length and transfer-encoding: send one of them",
         headers={"connection": "close"},
     )
 

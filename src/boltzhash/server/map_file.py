@@ -1,8 +1,9 @@
 """The map of a collection: one point per document, near those with similar codes.
 
 ``boltzhash map`` fits UMAP to the Hamming distances of at most 100,000 codes and keeps the points
-with the collection: places.npy, codes.npy and points.npy. Documents that are not
-among them, or whose code has changed since, are placed among their nearest when the map is viewed.
+with the collection: places.npy, codes.npy and points.npy, and the regions of the map with their names:
+regions.npy and regions.json. Documents that are not among them, or whose code has changed since, are
+placed among their nearest when the map is viewed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from boltzhash.collection.store import Rows
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ModelError, needs_extra
 from boltzhash.search import ExactIndex
+from boltzhash.server.distinctive import Occurrences
+from boltzhash.server.regions import Regions, find_regions
 from boltzhash.storage.folders import CONFIG, check_config
 
 MAP = "map"
@@ -34,6 +37,8 @@ _NEAREST = 5  # a document that came later is placed at their mean
 _SPREAD = 0.004  # of the map's width, so that such documents do not lie on top of each other
 
 _ARRAYS = ("places", "codes", "points")
+_REGIONS = "regions"
+_READ_AT_ONCE = 1024  # documents
 
 Points = NDArray[np.float32]
 
@@ -45,6 +50,7 @@ class StoredMap(NamedTuple):
     places: NDArray[np.int64]
     codes: Codes
     points: Points
+    regions: Regions | None = None  # of the points; None if they have not been named yet
 
 
 def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> StoredMap:
@@ -105,10 +111,26 @@ def _neighbours(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 def _scaled(points: Any) -> Points:
     """Scale into the unit square; what lies far out is pulled in, so that the rest is not tiny."""
-    low, middle, high = np.percentile(points, [25, 50, 75], axis=0)
-    near = np.arcsinh((points - middle) / np.maximum(high - low, 1e-9))
+    near = points
+    for strength in (1, 3):
+        low, middle, high = np.percentile(near, [25, 50, 75], axis=0)
+        near = np.arcsinh(strength * (near - middle) / np.maximum(high - low, 1e-9))
     lowest, highest = near.min(axis=0), near.max(axis=0)
     return np.asarray((near - lowest) / np.maximum(highest - lowest, 1e-9), dtype=np.float32)
+
+
+def with_names(collection: Collection, stored: StoredMap) -> StoredMap:
+    """The map with its regions, named by the words of the documents as they are now."""
+    ids = collection.ids_at(stored.places)
+    there = np.array([id_ is not None for id_ in ids], dtype=bool)
+    texts = ["" for _ in ids]
+    (still,) = np.nonzero(there)
+    for start in range(0, len(still), _READ_AT_ONCE):
+        rows = still[start : start + _READ_AT_ONCE]
+        for row, document in zip(rows, collection.documents_at(stored.places[rows]), strict=True):
+            texts[row] = document.text
+    occurrences = Occurrences.in_texts(collection.hasher, texts)
+    return stored._replace(regions=find_regions(stored.points, occurrences, collection.words))
 
 
 def save_map(collection: Collection, stored: StoredMap) -> None:
@@ -122,6 +144,8 @@ def save_map(collection: Collection, stored: StoredMap) -> None:
     }
     described = json.dumps(config, indent=2) + "\n"
     files = [ModelFile.of(f"{name}.npy", _npy(array)) for name, array in arrays.items()]
+    if stored.regions is not None:
+        files += _regions_files(stored.regions)
     collection.save_files(MAP, [ModelFile.of(CONFIG, described.encode()), *files])
 
 
@@ -138,6 +162,7 @@ def load_map(collection: Collection) -> StoredMap | None:
         )
         n = int(config["n_documents"])
         model = str(config["model"])
+        regions = _read_regions(contents, n) if f"{_REGIONS}.npy" in contents else None
     except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
         raise ModelError(f"the map of {shown} is damaged: {error}") from error
     whole = (
@@ -150,7 +175,40 @@ def load_map(collection: Collection) -> StoredMap | None:
             f"the map of {shown} is damaged: its arrays are not those of {n} documents"
         )
     codes.flags.writeable = False
-    return StoredMap(model, places, codes, points)
+    return StoredMap(model, places, codes, points, regions)
+
+
+def _regions_files(regions: Regions) -> list[ModelFile]:
+    told = {
+        "parents": regions.parents.tolist(),
+        "anchors": regions.anchors.tolist(),
+        "spreads": regions.spreads.tolist(),
+        "words": regions.words,
+    }
+    return [
+        ModelFile.of(f"{_REGIONS}.npy", _npy(regions.of_point)),
+        ModelFile.of(f"{_REGIONS}.json", json.dumps(told, ensure_ascii=False).encode()),
+    ]
+
+
+def _read_regions(contents: dict[str, bytes], n: int) -> Regions:
+    told = json.loads(contents[f"{_REGIONS}.json"])
+    regions = Regions(
+        np.load(io.BytesIO(contents[f"{_REGIONS}.npy"]), allow_pickle=False),
+        np.array(told["parents"], dtype=np.int32),
+        np.array(told["anchors"], dtype=np.float32).reshape(-1, 2),
+        np.array(told["spreads"], dtype=np.float32),
+        told["words"],
+    )
+    n_regions = len(regions.parents)
+    if (
+        (regions.of_point.dtype, regions.of_point.shape) != (np.dtype(np.int32), (n,))
+        or {len(part) for part in regions[2:]} != {n_regions}
+        or (regions.of_point >= n_regions).any()
+        or (regions.parents >= np.arange(n_regions)).any()
+    ):
+        raise ValueError(f"its regions are not those of {n} documents")
+    return regions
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -1,7 +1,8 @@
-"""The map as the page draws it: one point per document, one colour per value of a field."""
+"""The map as the page draws it: points, named regions, and one colour per value of a field."""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from boltzhash.collection import Collection
 from boltzhash.collection.store import Rows
+from boltzhash.corpus.documents import Id
 from boltzhash.server.map_file import (
     MAP,
     MAX_FITTED,
@@ -18,8 +20,10 @@ from boltzhash.server.map_file import (
     StoredMap,
     load_map,
     place_near,
+    with_names,
 )
 from boltzhash.server.refusals import RefusedError
+from boltzhash.server.regions import Regions
 
 N_COLOURS = 8
 _MOST_PLACED = 10_000
@@ -42,49 +46,115 @@ class _Colours(NamedTuple):
     ordered: bool = False
 
 
+class ShownMap(NamedTuple):
+    """The points of the documents that are there in one generation, and their regions."""
+
+    generation: int
+    places: NDArray[np.int64]
+    rows: NDArray[np.int64]  # of the collection's codes
+    points: Points
+    regions: Regions
+    left_out: int  # documents that have no point
+    place_of: dict[Id, int]
+
+    def has(self, region: int) -> NDArray[np.bool_]:
+        """Which points are in a region."""
+        n = len(self.regions.parents)
+        if region >= n:
+            raise RefusedError(404, f"the map has {n} regions, numbered from 0; got {region}")
+        return self.regions.has(region)
+
+    def ids_within(self, region: int) -> set[Id]:
+        within = set(self.places[self.has(region)].tolist())
+        return {id_ for id_, place in self.place_of.items() if place in within}
+
+
 class MapView:
     """Reads the stored map when it has changed, and remembers where later documents were placed."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._version: str | None = None
         self._stored: StoredMap | None = None
         self._placed: dict[tuple[int, bytes], tuple[float, float]] = {}
+        self._shown: ShownMap | None = None
 
     def view(self, collection: Collection, field: str | None) -> dict[str, Any]:
-        stored = self._read(collection)
-        now = collection.standing()
-        if stored is None or stored.model != now.model:
-            message = _HOW if stored is None else _OLD
-            return {"generation": now.generation, "made": False, "message": message}
+        shown = self.shown(collection)
+        if isinstance(shown, str):
+            return {
+                "generation": collection.standing().generation,
+                "made": False,
+                "message": shown,
+            }
         if field is not None and field not in collection.field_values(1):
             raise RefusedError(404, f"no document has the metadata field {field!r}")
-        rows = collection.rows()
-        places, points = self._points(stored, rows)
         colours = _Colours([], [])
         if field is not None:
-            colours = _colours(places, collection.values_of(field))
-        scaled = np.round(points * 65535).astype(np.int64)
+            colours = _colours(shown.places, collection.values_of(field))
+        scaled = np.round(shown.points * 65535).astype(np.int64)
         return {
-            "generation": now.generation,
+            "generation": shown.generation,
             "made": True,
-            "places": places.tolist(),
+            "places": shown.places.tolist(),
             "x": scaled[:, 0].tolist(),
             "y": scaled[:, 1].tolist(),
+            "regions": _regions_as_json(shown.regions),
+            "region_of": shown.regions.of_point.tolist(),
             "field": field,
             "values": colours.values,
             "ordered": colours.ordered,
             "colours": colours.of_point,
-            "left_out": len(rows.places) - len(places),
+            "left_out": shown.left_out,
         }
+
+    def shown(self, collection: Collection) -> ShownMap | str:
+        """What there is to see in this generation, or why there is nothing."""
+        now = collection.standing()
+        with self._lock:
+            stored = self._read(collection)
+            if stored is None or stored.model != now.model:
+                return _HOW if stored is None else _OLD
+            if stored.regions is None:  # made before regions had names
+                stored = self._stored = with_names(collection, stored)
+            kept = self._shown
+            if kept is None or kept.generation != now.generation:
+                kept = self._shown = self._show(collection, stored, now.generation)
+            return kept
 
     def _read(self, collection: Collection) -> StoredMap | None:
         version = collection.files_version(MAP)
         if version != self._version:
-            self._stored, self._version, self._placed = load_map(collection), version, {}
+            self._stored, self._version = load_map(collection), version
+            self._placed, self._shown = {}, None
         return self._stored
 
-    def _points(self, stored: StoredMap, rows: Rows) -> tuple[NDArray[np.int64], Points]:
-        """Fitted documents that have not changed, and the newest others."""
+    def _show(self, collection: Collection, stored: StoredMap, generation: int) -> ShownMap:
+        rows = collection.rows()
+        chosen, points, of_point = self._points(stored, rows)
+        places = rows.places[chosen]
+        ids = collection.ids_at(places)
+        assert stored.regions is not None  # shown sees to it
+        return ShownMap(
+            generation,
+            places,
+            chosen,
+            points,
+            stored.regions._replace(of_point=of_point),
+            len(rows.places) - len(places),
+            {
+                id_: place
+                for id_, place in zip(ids, places.tolist(), strict=True)
+                if id_ is not None
+            },
+        )
+
+    def _points(
+        self, stored: StoredMap, rows: Rows
+    ) -> tuple[NDArray[np.int64], Points, NDArray[np.int32]]:
+        """Fitted documents that have not changed, and the newest others: rows, points, regions."""
+        from scipy.spatial import cKDTree
+
         at = np.searchsorted(stored.places, rows.places)
         at[at == len(stored.places)] = 0
         same = (stored.places[at] == rows.places) & (stored.codes[at] == rows.codes).all(axis=1)
@@ -102,8 +172,36 @@ class MapView:
         placed = np.array([self._placed[key] for key in keys], dtype=np.float32).reshape(-1, 2)
         self._placed = {key: self._placed[key] for key in keys}
         fitted = np.flatnonzero(same)
-        places = np.concatenate([rows.places[fitted], rows.places[later]])
-        return places, np.concatenate([stored.points[at[fitted]], placed])
+        assert stored.regions is not None  # shown sees to it
+        of_point = stored.regions.of_point[at[fitted]]
+        if len(placed):  # each in the region of the nearest point
+            nearest = cKDTree(stored.points).query(placed)[1]
+            of_point = np.concatenate([of_point, stored.regions.of_point[nearest]])
+        shown = np.concatenate([stored.points[at[fitted]], placed])
+        return np.concatenate([fitted, later]), shown, of_point
+
+
+def _regions_as_json(regions: Regions) -> list[dict[str, Any]]:
+    anchors = np.round(regions.anchors * 65535).astype(np.int64).tolist()
+    sizes = regions.sizes().tolist()
+    return [
+        {
+            "parent": parent if parent >= 0 else None,
+            "x": x,
+            "y": y,
+            "spread": round(spread, 4),
+            "size": size,
+            "words": words,
+        }
+        for parent, (x, y), spread, size, words in zip(
+            regions.parents.tolist(),
+            anchors,
+            regions.spreads.tolist(),
+            sizes,
+            regions.words,
+            strict=True,
+        )
+    ]
 
 
 def _colours(places: NDArray[np.int64], value_of: dict[int, Any]) -> _Colours:

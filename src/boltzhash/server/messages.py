@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
     model_validator,
 )
 
 from boltzhash.codes import MAX_BITS
+from boltzhash.collection.facets import MOST_VALUES
 from boltzhash.collection.filters import (
     COMBINATIONS,
     OneOf,
@@ -23,15 +26,20 @@ from boltzhash.collection.filters import (
     parse_where,
 )
 from boltzhash.search.order import ORDERS, check_order
+from boltzhash.server.refusals import CODES
 from boltzhash.server.settings import (
     MAX_BATCH,
     MAX_CONDITIONS,
     MAX_DEPTH,
+    MAX_FACETS,
     MAX_FEATURES,
+    MAX_FIELD,
     MAX_IN_GROUP,
     MAX_K,
     MAX_LISTED_IN_GROUP,
+    MAX_QUERIES,
     MAX_QUERY,
+    MAX_REACH,
     MAX_TEXT,
     MAX_VALUES,
 )
@@ -41,7 +49,45 @@ MAX_ID = 1000  # characters
 
 StringId = Annotated[StrictStr, Field(max_length=MAX_ID)]
 IntegerId = Annotated[StrictInt, Field(ge=-_INT64 - 1, le=_INT64)]
-Id = StringId | IntegerId
+
+
+_DIGITS = "^(0|-?[1-9][0-9]{0,18})$"
+
+
+class LargeId(BaseModel):
+    """An integer as a string of its digits, since JavaScript rounds numbers beyond 2^53."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    int64: Annotated[StrictStr, Field(pattern=_DIGITS)]
+
+
+def _integer_of(given: Any) -> Any:
+    """The integer that a :class:`LargeId` stands for; anything else as it is."""
+    if isinstance(given, dict) and given.keys() == {"int64"}:
+        return int(LargeId.model_validate(given).int64)
+    return given
+
+
+Id = Annotated[
+    StringId | IntegerId,
+    BeforeValidator(_integer_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": MAX_ID},
+                {"type": "integer", "minimum": -_INT64 - 1, "maximum": _INT64},
+                {
+                    "type": "object",
+                    "properties": {"int64": {"type": "string", "pattern": _DIGITS}},
+                    "required": ["int64"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+ShownId = str | int | LargeId
 Text = Annotated[StrictStr, Field(max_length=MAX_QUERY)]
 Code = Annotated[
     StrictStr,
@@ -122,7 +168,8 @@ By = Annotated[
     Literal["both", "words", "codes"] | None,
     Field(
         description="What documents are found and ranked by: words and codes in one score, words alone, "
-        "or codes alone. If it is left out both, or codes where the collection keeps no index of words"
+        "or codes alone. If it is left out both, or codes where the collection keeps no index of words, "
+        "or words for a text without features where codes are made from features"
     ),
 ]
 Order = Annotated[
@@ -135,6 +182,28 @@ Order = Annotated[
     AfterValidator(lambda order: order if order is None else check_order(order)),
 ]
 K = Annotated[StrictInt, Field(ge=1, le=MAX_K, description="The most hits to return")]
+WithReasons = Annotated[
+    StrictBool,
+    Field(description="Say of each hit, in words, why it is one; takes some milliseconds"),
+]
+
+Offset = Annotated[
+    StrictInt,
+    Field(
+        ge=0,
+        le=MAX_REACH - 1,
+        description=f"How many hits to leave out; with k at most {MAX_REACH}, beyond which the order "
+        "is not worked out",
+    ),
+]
+Facets = Annotated[
+    list[Annotated[StrictStr, Field(max_length=MAX_FIELD)]],
+    Field(
+        max_length=MAX_FACETS,
+        description="Metadata fields whose values are counted over all documents that match",
+        examples=[["lang", "year"]],
+    ),
+]
 
 
 class Strict(BaseModel):
@@ -143,7 +212,23 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchRequest(Strict):
+class Paged(Strict):
+    """Asks for some hits of an order."""
+
+    k: K = 10
+    offset: Offset = 0
+
+    @model_validator(mode="after")
+    def _check_reach(self) -> Self:
+        if self.offset + self.k > MAX_REACH:
+            raise ValueError(
+                f"offset and k may be at most {MAX_REACH} together, got {self.offset + self.k}: "
+                "a filter narrows a search, and GET /v1/documents goes through all documents"
+            )
+        return self
+
+
+class SearchRequest(Paged):
     text: Annotated[
         Text | None,
         Field(
@@ -153,29 +238,53 @@ class SearchRequest(Strict):
         ),
     ] = None
     features: Features = None
-    k: K = 10
     by: By = None
     where: Where = None
     order: Order = None
+    facets: Facets = []
+    reasons: WithReasons = False
 
     @model_validator(mode="after")
-    def _check_asked(self) -> SearchRequest:
+    def _check_asked(self) -> Self:
         if self.text is None and self.features is None:
             raise ValueError("there is nothing to search for: send a text, or features")
         return self
 
 
-class SimilarRequest(Strict):
+class SearchesRequest(Strict):
+    queries: Annotated[list[SearchRequest], Field(min_length=1, max_length=MAX_QUERIES)]
+
+
+class SimilarRequest(Paged):
     id: Id
+    by: By = None
+    where: Where = None
+    reasons: WithReasons = False
+
+
+class MapSearchRequest(Strict):
+    text: Annotated[
+        Text | None, Field(description="A question, or null: give one of `text` and `id`, or none")
+    ] = None
+    id: Annotated[Id | None, Field(description="A document: more like it")] = None
+    region: Annotated[
+        StrictInt | None,
+        Field(
+            ge=0,
+            le=_INT64,
+            description="Only among the documents of this region of the map; with neither `text` nor "
+            "`id`, those most typical of it",
+        ),
+    ] = None
     k: K = 10
     by: By = None
     where: Where = None
 
 
-class NearestRequest(Strict):
+class NearestRequest(Paged):
     code: Code
-    k: K = 10
     where: Where = None
+    facets: Facets = []
 
 
 class TextQuery(Strict):
@@ -248,8 +357,17 @@ class Parts(BaseModel):
     ]
 
 
+class Reasons(BaseModel):
+    """Why a document is a hit, in words as it spells them."""
+
+    shared: Annotated[list[str], Field(description="Those that were asked for, in any form")]
+    near: Annotated[
+        list[str], Field(description="Others, whose own codes agree best with the query's")
+    ]
+
+
 class Hit(BaseModel):
-    id: str | int
+    id: ShownId
     score: Annotated[
         float | None,
         Field(description="What it was ranked by, more is better; null by codes alone"),
@@ -268,6 +386,9 @@ class Hit(BaseModel):
     snippet: list[Piece]
     code: str
     metadata: dict[str, Any]
+    reasons: Annotated[Reasons | None, Field(description="There only if they were asked for")] = (
+        None
+    )
 
 
 class AskedFor(BaseModel):
@@ -288,9 +409,37 @@ class AskedFor(BaseModel):
     ]
 
 
-class Hits(Answer):
+class Value(BaseModel):
+    value: str | int | float | bool
+    count: int
+
+
+class FacetCounts(BaseModel):
+    values: Annotated[
+        list[Value],
+        Field(description=f"The {MOST_VALUES} commonest, with how many documents have each"),
+    ]
+    least: Annotated[
+        int | float | None, Field(description="The least number in the field, null if none")
+    ]
+    most: int | float | None
+
+
+class FoundHits(BaseModel):
     query: AskedFor
+    total: Annotated[
+        int | None,
+        Field(
+            description="How many documents match: those with a word of the query, or by codes all that "
+            "the filter lets through. By both, more may be hits, for their codes alone. Not counted "
+            "for documents like one"
+        ),
+    ] = None
     hits: list[Hit]
+    facets: Annotated[
+        dict[str, FacetCounts] | None,
+        Field(description="By field, over all documents that match; there if it was asked for"),
+    ] = None
     warning: Annotated[
         str | None,
         Field(
@@ -298,6 +447,17 @@ class Hits(Answer):
             "or such a kind of value in it"
         ),
     ] = None
+
+
+class Hits(Answer, FoundHits):
+    milliseconds: Annotated[
+        float, Field(description="What the service took, waiting for a thread included")
+    ]
+
+
+class SearchesAnswer(Answer):
+    answers: Annotated[list[FoundHits], Field(description="One for each query, in their order")]
+    milliseconds: float
 
 
 class BitAgreement(BaseModel):
@@ -321,7 +481,7 @@ class Explanation(Answer):
 
 
 class StoredDocument(BaseModel):
-    id: str | int
+    id: ShownId
     title: str
     text: str
     metadata: dict[str, Any]
@@ -332,8 +492,17 @@ class Documents(Answer):
     documents: list[StoredDocument]
 
 
+class OneDocument(Answer):
+    document: StoredDocument
+
+
+class DocumentsPage(Documents):
+    total: Annotated[int, Field(description="How many documents the collection has")]
+    next: Annotated[int | None, Field(description="What `after` goes on with; null at the end")]
+
+
 class Written(Answer):
-    written: int
+    written: Annotated[int, Field(description="Documents; one that was sent twice is one")]
 
 
 class Deleted(Answer):
@@ -342,16 +511,29 @@ class Deleted(Answer):
 
 class Bit(BaseModel):
     bit: int
+    reversed: Annotated[
+        bool, Field(description="Whether those with it off go with the others of its group")
+    ]
     share_on: Annotated[float, Field(description="Share of the sampled documents that have it on")]
-    on: Annotated[list[str], Field(description="Words of documents that have it on")]
+    on: Annotated[
+        list[str], Field(description="Words that set documents with it on apart from the others")
+    ]
     off: list[str]
+
+
+class BitGroup(BaseModel):
+    """Bits that go together: on, or off if they are reversed."""
+
+    bits: Annotated[list[int], Field(description="The most alike side by side")]
+    words: Annotated[list[str], Field(description="What their documents have in common")]
+    against: Annotated[list[str], Field(description="The same of the other side")]
 
 
 class Bits(Answer):
     n_bits: int
     sampled: Annotated[int, Field(description="How many documents shares were counted on")]
-    words_from: Annotated[str, Field(description='"decoder" or "documents"')]
     bits: list[Bit]
+    groups: list[BitGroup]
     correlations: Annotated[
         list[list[float]] | None, Field(description="In the codes of the sampled documents")
     ]
@@ -370,19 +552,22 @@ class BitDocuments(Answer):
         list[tuple[int, float]], Field(description="The bits most correlated with it")
     ]
     documents: Annotated[
-        list[Hit],
-        Field(description="The documents for which the bit is surest, or the first with it"),
+        list[Hit], Field(description="Documents with it on, those first of which it is surest")
     ]
+    against: Annotated[list[Hit], Field(description="The same of documents with it off")]
 
 
 class Duplicate(BaseModel):
-    id: str | int
+    id: ShownId
     similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
 
 
 class Group(BaseModel):
     size: Annotated[int, Field(description="With the document that is kept")]
-    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    similarity: Annotated[
+        float, Field(description="Of the duplicate that is least like the document kept")
+    ]
+    kept: Annotated[ShownId, Field(description="The id of the document to keep")]
     duplicates: Annotated[
         list[Duplicate],
         Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),
@@ -399,16 +584,43 @@ class Duplicates(Answer):
     siblings: bool
     n_groups: int
     n_extra: Annotated[int, Field(description="Documents of all groups but those to keep")]
-    groups: list[Group]
-
-
-class Value(BaseModel):
-    value: str | int | float | bool
-    count: int
+    groups: Annotated[
+        list[Group], Field(description="The most similar first, of equals the largest")
+    ]
 
 
 class Fields(Answer):
     fields: dict[str, list[Value]]
+
+
+class Topic(BaseModel):
+    words: Annotated[
+        list[str], Field(description="Those that set it apart, the most telling first")
+    ]
+    share: Annotated[float, Field(description="Of the documents that were looked at")]
+
+
+class Overview(Answer):
+    documents: int
+    topics: Annotated[list[Topic], Field(description="The largest first")]
+    questions: Annotated[
+        list[str],
+        Field(
+            description="One a topic: a sentence of a document by which it is found first, or two of "
+            "the topic's words"
+        ),
+    ]
+
+
+class Region(BaseModel):
+    """A part of the map where points lie dense."""
+
+    parent: Annotated[int | None, Field(description="The number of the region around it")]
+    x: Annotated[int, Field(description="Where it is densest, 0 to 65535")]
+    y: int
+    spread: Annotated[float, Field(description="How far its points lie from there, of the width")]
+    size: Annotated[int, Field(description="Points in it")]
+    words: Annotated[list[str], Field(description="What sets its documents apart, best first")]
 
 
 class Map(Answer):
@@ -417,11 +629,30 @@ class Map(Answer):
     places: list[int] = []
     x: Annotated[list[int], Field(description="0 to 65535")] = []
     y: list[int] = []
+    regions: Annotated[
+        list[Region], Field(description="Regions in regions; a parent comes before its children")
+    ] = []
+    region_of: Annotated[
+        list[int], Field(description="For each point, the number of its smallest region, or -1")
+    ] = []
     field: str | None = None
     values: Annotated[list[str], Field(description="What the colours stand for")] = []
     ordered: Annotated[bool, Field(description="Whether the values are ranges in order")] = False
     colours: Annotated[list[int], Field(description="For each point, the index of its value")] = []
     left_out: Annotated[int, Field(description="Documents that have no point")] = 0
+
+
+class MapHit(Hit):
+    place: Annotated[int | None, Field(description="Of its point; null if it has none")]
+
+
+class MapHits(Answer):
+    query: AskedFor
+    total: Annotated[
+        int | None, Field(description="As in a search; there only if no region is asked for")
+    ] = None
+    hits: list[MapHit]
+    warning: str | None = None
 
 
 class Stats(Answer):
@@ -454,6 +685,9 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     status: int
+    code: Annotated[
+        str, Field(description="What it is, for programs", json_schema_extra={"enum": [*CODES]})
+    ]
     message: Annotated[str, Field(description="What to change")]
     details: list[ErrorDetail] = []
 

@@ -9,14 +9,16 @@ lacks such a part the service does not start.
 from __future__ import annotations
 
 import asyncio
+import sys
 from http import HTTPStatus
 from typing import Any
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from boltzhash.errors import MissingExtraError
-from boltzhash.server.refusals import error_response
+from boltzhash.server.refusals import error_response, headers_too_large, missing_host
 from boltzhash.server.settings import HEADER_SECONDS, MAX_CONNECTIONS, SEND_SECONDS
 
 
@@ -94,7 +96,8 @@ class PunctualProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        self._send_away(400, "this is not HTTP/1.1, or its headers are larger than 64 KiB")
+        """uvicorn calls it where it has caught h11's error, which says more than ``msg``."""
+        self._send_away(_refusal_of(sys.exception()))
 
     def _expect_request(self) -> None:
         _cancel(self._deadline)
@@ -102,16 +105,18 @@ class PunctualProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         self._send_away(
-            408, f"the headers did not arrive within {HEADER_SECONDS:g} s: send them faster"
+            error_response(
+                408, f"the headers did not arrive within {HEADER_SECONDS:g} s: send them faster"
+            )
         )
 
-    def _send_away(self, status: int, message: str) -> None:
+    def _send_away(self, refusal: Response) -> None:
         """A last word, unless the client has not even read the one before; then hang up."""
         if self.transport.is_closing():
             return
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if not is_answering and self.transport.get_write_buffer_size() == 0:
-            self.transport.write(_raw(status, message))
+            self.transport.write(_raw(refusal))
         self.transport.close()  # which waits for what is written to be read
         self._wait_for_reader()
 
@@ -131,12 +136,23 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
         timer.cancel()
 
 
-def _raw(status: int, message: str) -> bytes:
+def _refusal_of(problem: BaseException | None) -> Response:
+    """What is wrong with bytes that should be a request, as far as h11 tells."""
+    if getattr(problem, "error_status_hint", None) == 431:
+        return headers_too_large()
+    if "Host:" in str(problem):
+        return missing_host()
+    told = str(problem).partition(": ")[0]  # behind it stands what was sent, which may be anything
+    return error_response(400, f"this is not HTTP/1.1: {told[:100]}")
+
+
+def _raw(refusal: Response) -> bytes:
     """A refusal as it goes over the wire, before there is a request that it could answer."""
-    answer = error_response(status, message, headers=_CLOSE)
+    refusal.headers["connection"] = "close"
+    status = refusal.status_code
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-    lines += [name + b": " + value for name, value in answer.raw_headers]
-    return b"\r\n".join([*lines, b"", bytes(answer.body)])
+    lines += [name + b": " + value for name, value in refusal.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(refusal.body)])
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:

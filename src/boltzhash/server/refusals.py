@@ -5,39 +5,85 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
-from boltzhash.errors import CollectionBusyError, CollectionError, DuplicateIdError, ModelError
+from boltzhash.errors import (
+    CollectionBusyError,
+    CollectionError,
+    CollectionGoneError,
+    DuplicateIdError,
+    ModelError,
+)
+from boltzhash.server.settings import MAX_HEADERS
 
 _log = logging.getLogger("uvicorn.error")
+
+# What programs tell errors apart by: a name for each status, and for what shares one.
+_CODES = {
+    400: "bad_request",
+    401: "key_needed",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "too_slow",
+    409: "id_exists",
+    413: "body_too_large",
+    415: "not_json",
+    421: "unknown_host",
+    422: "invalid",
+    431: "headers_too_large",
+    499: "hung_up",
+    500: "internal",
+    503: "busy",
+    507: "disk_full",
+}
+_MORE_CODES = (
+    "collection_damaged",
+    "compressed_body",
+    "id_twice",
+    "missing_host",
+    "no_collection",
+    "no_such_document",
+    "other_site",
+    "read_only",
+    "writing_is_off",
+)
+CODES = (*_CODES.values(), *_MORE_CODES)
+
+
+_CLOSE = {"connection": "close"}
 
 
 class RefusedError(Exception):
     """A request that is not answered as asked."""
 
     def __init__(
-        self, status: int, message: str, *, details: Iterable[dict[str, str]] = (), **headers: str
+        self, status: int, message: str, *, code: str | None = None, **headers: str
     ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.details = list(details)
+        self.code = code
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class NoCollectionError(RefusedError):
-    """There is nothing to serve yet."""
+    """There is nothing to serve: not yet, or no longer."""
 
     def __init__(self) -> None:
         super().__init__(
             503,
-            "there is no collection yet where the service was told to look: make one with "
-            "`boltzhash fit` and `boltzhash index`, and this page will find it",
+            "there is no collection where the service was told to look: it has not been made yet, or "
+            "it was deleted or moved. Make one with `boltzhash index`, or put it back: the service "
+            "will find it",
+            code="no_collection",
             retry_after="5",
         )
 
@@ -51,9 +97,15 @@ def error_response(
     message: str,
     details: list[dict[str, str]] | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    code: str | None = None,
 ) -> Response:
-    """JSON in ASCII: what was sent may hold anything, even halves of characters."""
-    error: dict[str, Any] = {"status": status, "message": message}
+    """JSON in ASCII: what was sent may hold anything, even halves of characters.
+
+    ``code`` is one of :data:`CODES`; if it is left out, that of the status.
+    """
+    code = code or _CODES.get(status, "bad_request")
+    error: dict[str, Any] = {"status": status, "code": code, "message": message}
     if details:
         error["details"] = details
     return Response(
@@ -64,48 +116,88 @@ def error_response(
     )
 
 
+def headers_too_large() -> Response:
+    return error_response(
+        431, f"the headers are larger than {MAX_HEADERS // 1024} KiB: send less", headers=_CLOSE
+    )
+
+
+def missing_host() -> Response:
+    return error_response(
+        400, "the request has no Host header, which HTTP/1.1 demands", code="missing_host"
+    )
+
+
 def as_refusal(error: Exception) -> RefusedError:
     """What a client is told about an error in the collection."""
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, CollectionBusyError):
         return busy("someone else is writing to the collection; nothing was changed. Try again")
+    if isinstance(error, CollectionGoneError):
+        _log.error("%s", error)
+        return busy(
+            "the collection was deleted or replaced while this was written, and it may be lost. Look "
+            "whether it is there, or write it again"
+        )
     if isinstance(error, DuplicateIdError):
         return RefusedError(409, f"{error}. Send overwrite: true to replace documents")
     if isinstance(error, CollectionError | ModelError):
         _log.error("%s", error)
-        return RefusedError(500, "the collection cannot be read: see the log of the service")
+        return _damaged("the collection cannot be read: see the log of the service")
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return RefusedError(507, "the disk of the service is full; nothing was changed")
     if isinstance(error, PermissionError):
         return RefusedError(
-            403, "the collection is read-only: the service cannot write to its files"
+            403,
+            "the collection is read-only: the service cannot write to its files",
+            code="read_only",
         )
     if isinstance(error, OSError):
         _log.error("%s", error)
-        return RefusedError(
-            500, "a file of the collection cannot be read: see the log of the service"
-        )
+        return _damaged("a file of the collection cannot be read: see the log of the service")
     if isinstance(error, ValueError | TypeError | RecursionError):
         return RefusedError(422, str(error))
     raise error
 
 
+def _damaged(message: str) -> RefusedError:
+    return RefusedError(500, message, code="collection_damaged")
+
+
 async def answer_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    return error_response(error.status, error.message, error.details, error.headers)
+    return error_response(error.status, error.message, headers=error.headers, code=error.code)
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:
-    """What the framework refuses, in our words."""
+    """What the framework refuses, in our words; or where it is without the slash at the end."""
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and (place := _without_slash(request)) is not None:
+        return Response(status_code=307, headers={"location": place})
     messages = {
         400: "the body must be JSON that is not nested deeper than a few hundred levels",
         404: "there is nothing at this address: /docs lists what there is",
         405: f"{request.method} is not allowed at this address: /docs lists what is",
     }
     message = messages.get(error.status_code, str(error.detail))
-    return error_response(error.status_code, message, headers=error.headers)
+    headers = dict(error.headers or {})
+    if headers.get("Allow") == "GET":
+        headers["Allow"] = "GET, HEAD"
+    return error_response(error.status_code, message, headers=headers)
+
+
+def _without_slash(request: Request) -> str | None:
+    """Where to look instead, relative to here: a proxy may speak TLS, and have put us under a path."""
+    path = request.scope["path"]
+    shorter = {**request.scope, "path": path[:-1]}
+    if not path[:-1] or path[-1] != "/":
+        return None
+    if all(route.matches(shorter)[0] is Match.NONE for route in request.app.routes):
+        return None
+    name = quote(path[:-1].rpartition("/")[2], safe="")
+    query = request.scope["query_string"].decode("latin-1")
+    return f"../{name}?{query}" if query else f"../{name}"
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:

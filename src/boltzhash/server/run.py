@@ -12,6 +12,7 @@ from uvicorn.supervisors import Multiprocess
 
 from boltzhash.collection.engines import parse_location
 from boltzhash.server.app import create_app
+from boltzhash.server.logs import LOGGING
 from boltzhash.server.protocol import PunctualProtocol
 from boltzhash.server.settings import SHUTDOWN_SECONDS, Settings
 
@@ -24,6 +25,10 @@ def run(
     ``announce`` is told the address. False if the service could not start.
     """
     settings.to_environment()
+    listening = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    served = parse_location(settings.collection).shown()
+    announce(f"http://{shown}:{listening.getsockname()[1]}/ serves {served} (stop with Ctrl-C)")
     config = uvicorn.Config(
         create_app(settings) if workers == 1 else "boltzhash.server.app:app_of_worker",
         factory=workers > 1,
@@ -33,6 +38,7 @@ def run(
         http=PunctualProtocol,
         ws="none",
         lifespan="on",
+        log_config=LOGGING,
         log_level="warning",
         access_log=False,  # a reverse proxy has a better log, and queries are nobody's business
         server_header=False,
@@ -40,10 +46,6 @@ def run(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_worker_healthcheck=30,  # a dead worker is noticed at once, a busy one is not dead
     )
-    listening = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    served = parse_location(settings.collection).shown()
-    announce(f"http://{shown}:{listening.getsockname()[1]}/ serves {served} (stop with Ctrl-C)")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with listening:
         if workers > 1:

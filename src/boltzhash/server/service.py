@@ -8,9 +8,11 @@ from typing import Any
 from boltzhash.collection import Collection
 from boltzhash.server.bits import KnownBits
 from boltzhash.server.duplicates import DuplicateGroups
+from boltzhash.server.heavy import HeavyLane
 from boltzhash.server.lanes import ReadLane, WriteLane
 from boltzhash.server.map_view import MapView
 from boltzhash.server.metrics import Metrics
+from boltzhash.server.overview import Overviews
 from boltzhash.server.settings import (
     READ_SECONDS,
     SLOW_READ_SECONDS,
@@ -44,20 +46,39 @@ class FieldCounts:
 
 
 class Service:
-    """Searches have threads of their own, so that neither slow questions nor writes hold them up."""
+    """Searches have threads of their own, so that neither slow questions nor writes hold them up.
+
+    So do near-duplicates (``comparisons``), and bits and map (``overviews``), which take seconds.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         location = settings.collection
-        self.reads = ReadLane(location, _READERS, READ_SECONDS)
-        self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS)
-        self.writes = WriteLane(location, 1, WRITE_WAIT)
+        self.reads = ReadLane(location, _READERS, READ_SECONDS, self.forget)
+        self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS, self.forget)
+        self.comparisons = HeavyLane(location, self.forget)
+        self.overviews = HeavyLane(location, self.forget)
+        self.writes = WriteLane(location, 1, WRITE_WAIT, self.forget)
         self.metrics = Metrics()
+        self.forget()
+
+    def forget(self) -> None:
+        """All that was worked out: another collection may have the same generation.
+
+        What is being worked out goes into the objects that it began with, which nobody asks again.
+        """
         self.bits = KnownBits()
         self.duplicates = DuplicateGroups()
         self.fields = FieldCounts()
         self.map = MapView()
+        self.overview = Overviews()
 
     def close(self) -> None:
-        for lane in (self.reads, self.slow_reads, self.writes):
+        for lane in (
+            self.reads,
+            self.slow_reads,
+            self.comparisons,
+            self.overviews,
+            self.writes,
+        ):
             lane.close()

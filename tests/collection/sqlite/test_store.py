@@ -26,10 +26,13 @@ from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import rehashing, snapshot
 from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database
+from boltzhash.collection.sqlite.store import SqliteStore
+from boltzhash.encoding.coding import Coded
 from boltzhash.errors import (
     ChangedDocumentsError,
     CollectionBusyError,
     CollectionError,
+    CollectionGoneError,
     DuplicateIdError,
 )
 
@@ -816,3 +819,56 @@ def test_searching_needs_no_torch(filled: Path) -> None:
         "print('torch' in sys.modules)"
     )
     assert in_a_process(program, filled).stdout.strip() == "False"
+
+
+def test_nothing_is_written_to_a_collection_that_was_deleted_or_replaced(
+    tmp_path: Path, hasher: Hasher
+) -> None:
+    """SQLite would go on in the file that has no name any more, and acknowledge it."""
+    folder = tmp_path / "c"
+    made = Collection.create(folder, hasher)
+    made.add([{"id": 1, "text": "star"}])
+    shutil.move(folder, tmp_path / "elsewhere")
+    for use in (lambda: made.add([{"id": 2, "text": "moon"}]), lambda: made.search("star")):
+        with pytest.raises(
+            CollectionGoneError, match=r"was deleted or moved .* nothing was written"
+        ):
+            use()
+    shutil.copytree(tmp_path / "elsewhere", folder)
+    with pytest.raises(CollectionGoneError, match="was replaced by another after it was opened"):
+        made.delete([1])
+    before = sorted(path.name for path in folder.rglob("*"))
+    made.close()
+    assert sorted(path.name for path in folder.rglob("*")) == before
+    with Collection.open(folder) as replaced:
+        assert [document.id for document in replaced] == [1]
+        replaced.add([{"id": 2, "text": "moon"}])
+        assert replaced.search("moon").ids == [2, 1]
+
+
+def test_what_is_written_while_it_is_replaced_is_not_acknowledged(
+    tmp_path: Path, hasher: Hasher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "c"
+    with Collection.create(folder, hasher) as made:
+
+        def add_and_delete(store: SqliteStore, batch: list[Coded]) -> None:
+            add(store, batch)
+            shutil.rmtree(folder)
+
+        add = SqliteStore.add
+        monkeypatch.setattr(SqliteStore, "add", add_and_delete)
+        with pytest.raises(CollectionGoneError, match="may be lost") as raised:
+            made.add([{"id": 1, "text": "star"}])
+        assert raised.value.has_written
+
+
+def test_a_collection_stays_open_when_the_process_goes_to_another_folder(
+    tmp_path: Path, hasher: Hasher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Collection.create("c", hasher) as made:
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path / "other")
+        made.add([{"id": 1, "text": "star"}])
+        assert made.search("star").ids == [1]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from boltzhash.codes import Codes
+from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition, Contains, look_up, matches
 from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
@@ -36,6 +37,8 @@ from boltzhash.collection.store import (
     FORMAT_VERSION,
     Counts,
     FieldValue,
+    Found,
+    Mask,
     OnBatch,
     Places,
     Rows,
@@ -209,8 +212,19 @@ class MilvusStore:
         conditions: list[Condition],
         *,
         by: str,
-    ) -> list[Hit]:
+    ) -> Found:
         raise keeps_no_words(self.shown)
+
+    def n_passing(self, conditions: list[Condition]) -> int:
+        terms = [*self._state.counts(), *expression_of(conditions, self._rows_with)]
+        return self._milvus.count(self._state.table, " and ".join(terms))
+
+    def passing(self, conditions: list[Condition]) -> Mask:
+        """Counted here: Milvus gives at most 16,384 rows at once, and does not say where to go on."""
+        mask = np.zeros(self._state.last_place + 1, dtype=np.bool_)
+        for place, metadata in self._metadata():
+            mask[place] = matches(conditions, metadata)
+        return mask
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float
@@ -311,6 +325,15 @@ class MilvusStore:
             np.array([known for _, _, known in found], dtype=np.bool_),
         )
 
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        found: list[tuple[int, Coded]] = []
+        while len(found) < n and after < self._state.last_place:
+            places = [f"place > {after}", f"place <= {after + _PAGE}"]
+            rows = sorted(self._generations.query(places, CODED), key=lambda row: int(row["place"]))
+            found += [(int(row["place"]), coded_of(row)) for row in rows]
+            after += _PAGE
+        return found[:n]
+
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion; ends with an error where others take rows away meanwhile."""
         reading = self._milvus.reading
@@ -337,6 +360,15 @@ class MilvusStore:
     def values_of(self, field: str) -> dict[int, Scalar]:
         found = ((place, look_up(metadata, field)) for place, metadata in self._metadata())
         return {place: value for place, value in found if is_scalar(value)}
+
+    def column(self, field: str) -> Column:
+        found = ((place, look_up(metadata, field)) for place, metadata in self._metadata())
+        return Column.of(
+            (place, value)
+            for place, seen in found
+            if seen is not None
+            for value in (seen if isinstance(seen, list) else [seen])
+        )
 
     def _metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
         for rows in self._pages(_CODES_PAGE, ["place", "metadata"]):

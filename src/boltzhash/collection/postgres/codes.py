@@ -24,19 +24,7 @@ class FilteredCodes:
     ) -> None:
         self._run = connection.run
         self._conditions = conditions
-        self.allowed = self._filtered(size) if conditions else None
-
-    def _filtered(self, size: int) -> Mask:
-        """Of each place, whether the filter lets it through."""
-        where = clause_of(self._conditions, "documents.fields")
-        (places,) = self._run(
-            f"SELECT string_agg(int8send(place), ''::bytea) FROM documents WHERE {where.sql}",
-            where.parameters,
-            binary=True,
-        ).fetchone()
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[np.frombuffer(places or b"", ">i8")] = True
-        return mask
+        self.allowed = places_passing(connection, conditions, size) if conditions else None
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
         """The k nearest of those let through, in order of (distance, insertion)."""
@@ -74,6 +62,19 @@ class FilteredCodes:
         (n_bits,) = self._run("SELECT n_bits FROM state").fetchone()
         packed = b"".join(found[place] for place in places.tolist())
         return np.frombuffer(packed, np.uint8).reshape(len(places), n_bits // 8)
+
+
+def places_passing(connection: PostgresConnection, conditions: list[Condition], size: int) -> Mask:
+    """Of each place, whether there is a document that the filter lets through."""
+    where = clause_of(conditions, "documents.fields")
+    (places,) = connection.run(
+        f"SELECT string_agg(int8send(place), ''::bytea) FROM documents WHERE {where.sql}",
+        where.parameters,
+        binary=True,
+    ).fetchone()
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[np.frombuffer(places or b"", ">i8")] = True
+    return mask
 
 
 def distance_to(bits: str) -> str:

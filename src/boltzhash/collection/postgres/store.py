@@ -12,11 +12,17 @@ from typing import Any
 import numpy as np
 
 from boltzhash.codes import Codes
+from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
-from boltzhash.collection.postgres.codes import FilteredCodes, distance_to, source_of
+from boltzhash.collection.postgres.codes import (
+    FilteredCodes,
+    distance_to,
+    places_passing,
+    source_of,
+)
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import (
     clause_of,
@@ -41,6 +47,8 @@ from boltzhash.collection.postgres.words import PostgresWords, language_of
 from boltzhash.collection.store import (
     Counts,
     FieldValue,
+    Found,
+    Mask,
     OnBatch,
     Places,
     Rows,
@@ -327,14 +335,24 @@ class PostgresStore:
         conditions: list[Condition],
         *,
         by: str,
-    ) -> list[Hit]:
+    ) -> Found:
         index = self._words.index(words, asked_of(wanted))
         codes = FilteredCodes(self._connection, conditions, index.size)
 
         with_phrases = having_phrases(words, self.documents_at)
         best = rank(index, codes, query, wanted, codes.allowed, with_phrases, k, by=by)
         found = dict(self._at(best.places, CODED, coded_of, "documents JOIN codes USING (place)"))
-        return best.hits(found[place] for place in best.places.tolist())
+        hits = best.hits(found[place] for place in best.places.tolist())
+        return Found(hits, best.matching)
+
+    def n_passing(self, conditions: list[Condition]) -> int:
+        where = clause_of(conditions, "documents.fields")
+        found = self._run(f"SELECT count(*) FROM documents WHERE {where.sql}", where.parameters)
+        return int(found.fetchone()[0])
+
+    def passing(self, conditions: list[Condition]) -> Mask:
+        (last,) = self._run("SELECT last_place FROM state").fetchone()
+        return places_passing(self._connection, conditions, int(last) + 1)
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float
@@ -389,6 +407,14 @@ class PostgresStore:
             np.array([row[2] for row in found], dtype=np.bool_),
         )
 
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        rows = self._run(
+            f"SELECT place, {CODED} FROM documents JOIN codes USING (place) WHERE place > %s "
+            "ORDER BY place LIMIT %s",
+            [after, n],
+        )
+        return [(place, coded_of(*columns)) for place, *columns in rows]
+
     def documents(self) -> Iterator[Document]:
         # On its own connection, so that the snapshot holds while others are read.
         connection = self._connection.connected()
@@ -428,6 +454,13 @@ class PostgresStore:
             [name, name, name],
         )
         return {place: original_value(value) for place, value in rows}
+
+    def column(self, field: str) -> Column:
+        rows = self._run(
+            "SELECT place, one::text FROM documents, jsonb_path_query(fields -> %s, '$[*]') AS one",
+            [storable_text(field)],
+        )
+        return Column.of((place, original_value(value)) for place, value in rows)
 
     # Keeping
 

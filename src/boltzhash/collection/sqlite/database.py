@@ -12,7 +12,12 @@ from typing import NamedTuple, get_type_hints
 from urllib.parse import quote
 
 from boltzhash.collection.sqlite.schema import APPLICATION_ID, FORMAT_VERSION, UPGRADES
-from boltzhash.errors import CollectionBusyError, CollectionError, NoSuchCollectionError
+from boltzhash.errors import (
+    CollectionBusyError,
+    CollectionError,
+    CollectionGoneError,
+    NoSuchCollectionError,
+)
 
 DATABASE = "collection.sqlite"
 
@@ -57,6 +62,7 @@ class Database:
 
     def __init__(self, folder: Path, wait: float) -> None:
         self.path = folder / DATABASE
+        self._absolute = self.path.absolute()  # also if the process goes to another folder
         self.wait = wait
         if not is_database_in(folder):
             kind = "folder" if folder.is_dir() else "such path"
@@ -73,6 +79,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """One committed generation, whatever others write meanwhile."""
+        self._check_there()
         with self.plain_errors(), self._unlocked_reading():
             try:
                 self.connection.execute("BEGIN")
@@ -115,6 +122,7 @@ class Database:
                 self._open_again_to_write()
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
+                self._check_there()
                 self.connection.execute("UPDATE state SET generation = generation + 1")
                 yield self.state()
                 self.connection.execute("COMMIT")
@@ -122,6 +130,24 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+        self._check_there(has_written=True)
+
+    def is_there(self) -> bool:
+        """Whether what was opened is still what the folder has.
+
+        SQLite does not notice if not: it goes on in a file that has no name any more.
+        """
+        return _file_at(self._absolute) == self._file
+
+    def _check_there(self, *, has_written: bool = False) -> None:
+        if self.is_there():
+            return
+        what = "replaced by another" if self._absolute.exists() else "deleted or moved"
+        lost = "what was just written may be lost" if has_written else "nothing was written"
+        raise CollectionGoneError(
+            f"{self.path.parent} was {what} after it was opened; {lost}. Open it again",
+            has_written=has_written,
+        )
 
     def state(self) -> State:
         columns = ", ".join(State._fields)
@@ -173,7 +199,8 @@ class Database:
             raise self._no_room
 
     def _connect(self, how: str, *pragmas: str) -> None:
-        self.connection = self._connected(f"file:{quote(str(self.path.absolute()))}?{how}")
+        self._file = _file_at(self._absolute)  # if it is replaced meanwhile, the first use notices
+        self.connection = self._connected(f"file:{quote(str(self._absolute))}?{how}")
         try:
             for pragma in (*pragmas, f"cache_size = -{_CACHE_KIB}"):
                 self.connection.execute(f"PRAGMA {pragma}")
@@ -225,6 +252,15 @@ class Database:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Tells a file from all others while it is open; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:

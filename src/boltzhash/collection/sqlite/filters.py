@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import (
     COMPARISONS,
     AllOf,
@@ -26,6 +27,7 @@ from boltzhash.corpus.documents import Scalar
 
 Mask = NDArray[np.bool_]
 
+_NO_PLACES = np.empty(0, dtype=np.int64)
 _VALUES_AT_ONCE = 500
 _KEPT = 16
 
@@ -116,6 +118,41 @@ class _Fields:
         if places is not None:
             mask[np.fromstring(places, dtype=np.int64, sep=",")] = True
         return mask
+
+
+class FieldColumns:
+    """Whole fields; keeps the last ones while the collection stays as it is."""
+
+    def __init__(self) -> None:
+        self._generation = -1
+        self._columns: dict[str, Column] = {}
+
+    def column(self, connection: sqlite3.Connection, field: str, generation: int) -> Column:
+        if generation != self._generation:
+            self._generation, self._columns = generation, {}
+        if field not in self._columns:
+            if len(self._columns) == _KEPT:
+                del self._columns[next(iter(self._columns))]
+            self._columns[field] = _column(connection, field)
+        return self._columns[field]
+
+
+def _column(connection: sqlite3.Connection, field: str) -> Column:
+    """In SQLite's order of values, which is numbers, strings, blobs: ours."""
+    values, counts, places = [], [], []
+    for value, n, some in connection.execute(
+        "SELECT value, count(*), group_concat(place) FROM fields WHERE field = ? AND value != x'' "
+        "GROUP BY value ORDER BY value",
+        (field,),
+    ):
+        values.append(_original(value))
+        counts.append(n)
+        places.append(some)
+    return Column(
+        np.fromstring(",".join(places), dtype=np.int64, sep=",") if places else _NO_PLACES,
+        np.repeat(np.arange(len(values)), counts),
+        values,
+    )
 
 
 def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[FieldValue]]:

@@ -42,6 +42,18 @@ def all_coded(database: Database, state: State) -> Iterator[Coded]:
         yield _coded(database, state, row)
 
 
+def coded_after(
+    database: Database, state: State, after: int, n: int
+) -> Iterator[tuple[int, Coded]]:
+    """The next documents after a place, with their places and codes."""
+    for row in database.connection.execute(
+        f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) WHERE place > ? "
+        "ORDER BY place LIMIT ?",
+        (after, n),
+    ):
+        yield row[0], _coded(database, state, row)
+
+
 def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
     """The documents with those of the ids that exist."""
     columns = f"{_COLUMNS}, {_CODE}"

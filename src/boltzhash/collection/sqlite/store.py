@@ -9,17 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boltzhash.codes import Codes
+from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite import maintenance, rehashing
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
-from boltzhash.collection.sqlite.filters import FieldFilter, Mask, field_values, values_of
+from boltzhash.collection.sqlite.filters import (
+    FieldColumns,
+    FieldFilter,
+    field_values,
+    values_of,
+)
 from boltzhash.collection.sqlite.models import load_model, save_model
 from boltzhash.collection.sqlite.reads import (
     all_coded,
     all_documents,
+    coded_after,
     coded_at,
     documents_at,
     find_coded,
@@ -32,6 +41,8 @@ from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_row
 from boltzhash.collection.store import (
     Counts,
     FieldValue,
+    Found,
+    Mask,
     OnBatch,
     Places,
     Rows,
@@ -72,6 +83,7 @@ class SqliteStore:
         self._database = Database(self._folder, wait)
         self._snapshot = Snapshot(self._folder)
         self._filter = FieldFilter()
+        self._columns = FieldColumns()
         self._words = WordSnapshot(self._folder)
         self._languages: dict[str, str | None] = {}  # of models
         if coder is not None:
@@ -81,7 +93,8 @@ class SqliteStore:
         self.written_generation: int | None = None
 
     def close(self) -> None:
-        self._words.close()
+        if self._database.is_there():  # else the files are another collection's
+            self._words.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:
@@ -164,7 +177,7 @@ class SqliteStore:
         conditions: list[Condition],
         *,
         by: str,
-    ) -> list[Hit]:
+    ) -> Found:
         with_phrases = having_phrases(words, partial(documents_at, self._database))
 
         def best_of(index: WordIndex) -> Ranked:
@@ -173,7 +186,16 @@ class SqliteStore:
 
         best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
         found = coded_at(self._database, self._state, best.places)
-        return best.hits(found)
+        return Found(best.hits(found), best.matching)
+
+    def n_passing(self, conditions: list[Condition]) -> int:
+        return int(np.count_nonzero(self.passing(conditions)))
+
+    def passing(self, conditions: list[Condition]) -> Mask:
+        mask = np.zeros(self._snapshot.last_place + 1, dtype=np.bool_)
+        mask[self._snapshot.places()] = True
+        allowed = self._allowed(conditions)
+        return mask if allowed is None else mask & allowed
 
     def may_be_near(
         self, query: CodedQuery, words: Words, min_similarity: float
@@ -236,6 +258,9 @@ class SqliteStore:
         finally:
             database.close()
 
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        return list(coded_after(self._database, self._state, after, n))
+
     def coded_here(self) -> Iterator[Coded]:
         return all_coded(self._database, self._state)
 
@@ -244,6 +269,9 @@ class SqliteStore:
 
     def values_of(self, field: str) -> dict[int, Scalar]:
         return values_of(self._connection, field)
+
+    def column(self, field: str) -> Column:
+        return self._columns.column(self._connection, field, self._state.generation)
 
     # Keeping
 

@@ -6,15 +6,19 @@ import { counted, element, failure, notice } from "./dom.js";
 import { duplicatesView } from "./duplicates.js";
 import { mapView } from "./map.js";
 import { searchView } from "./search.js";
-import { address, read, remember } from "./state.js";
+import { address, entitle, read, remember } from "./state.js";
 
 const VIEWS = { search: searchView, map: mapView, bits: bitsView, duplicates: duplicatesView };
 const main = document.getElementById("main");
 let stats = null;
+let leave = null; // ends what the view that is shown has begun
+let shows = 0;
 
-async function show({ focus = false } = {}) {
+// `focus` is where the focus goes: "main", "query", or null if it stays where it is.
+async function show({ focus = null } = {}) {
   const state = read();
-  if (!(state.view in VIEWS)) state.view = "search";
+  const mine = ++shows;
+  if (!Object.hasOwn(VIEWS, state.view)) state.view = "search";
   document.getElementById("reader").close();
   for (const link of document.querySelectorAll("[data-view]")) {
     if (link.dataset.view === state.view) link.setAttribute("aria-current", "page");
@@ -24,26 +28,34 @@ async function show({ focus = false } = {}) {
   try {
     stats ??= await get("stats");
   } catch (error) {
-    main.replaceChildren(error.status === 503 && error.message.includes("no collection") ? noCollection() : failure(error, show));
+    main.replaceChildren(error.status === 503 && error.message.includes("no collection") ? noCollection() : failure(error, () => show()));
     return;
   }
+  if (mine !== shows) return; // another view was asked for meanwhile
   document.getElementById("about").textContent = counted(stats.documents, "document", "documents");
-  document.title = { search: state.q ? `${state.q.slice(0, 60)} · boltzhash` : "boltzhash", map: "Map · boltzhash", bits: "Bits · boltzhash", duplicates: "Duplicates · boltzhash" }[state.view];
+  entitle(state);
+  leave?.();
+  leave = null;
   if (stats.documents === 0) {
     main.replaceChildren(emptyCollection());
     stats = null; // there may be some the next time
     return;
   }
-  VIEWS[state.view](main, state, { stats, go });
-  if (focus) main.focus({ preventScroll: true });
-  if (focus) scrollTo(0, 0);
+  const held = document.activeElement?.id;
+  leave = VIEWS[state.view](main, state, { stats, go, focus: focus === "query" }) ?? null;
+  if (focus === "main") {
+    main.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  } else if (held && document.activeElement === document.body) {
+    document.getElementById(held)?.focus({ preventScroll: true }); // what was made anew has its old id
+  }
 }
 
 // Go to another state of the page; fields that are not given have their defaults.
 function go(changes) {
   const state = { ...read(), q: "", like: null, bit: null, ...changes };
   remember(state, { anew: true });
-  show({ focus: true });
+  show({ focus: "main" });
 }
 
 function noCollection() {
@@ -68,13 +80,13 @@ document.getElementById("views").addEventListener("click", (event) => {
   event.preventDefault();
   const state = read();
   history.pushState(null, "", address({ ...state, view: link.dataset.view }));
-  show();
+  show({ focus: event.detail > 0 ? "query" : null }); // who came with the keyboard goes on from the link
 });
 document.getElementById("home").addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   history.pushState(null, "", location.pathname);
-  show();
+  show({ focus: event.detail > 0 ? "query" : null });
 });
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey;
@@ -85,4 +97,4 @@ document.addEventListener("keydown", (event) => {
   }
 });
 addEventListener("popstate", () => show());
-show();
+show({ focus: "query" });

@@ -41,7 +41,7 @@ export function alignment(one, other) {
 }
 
 function render({ pieces, cut }, shared) {
-  const made = element("div", { class: "text" });
+  const made = element("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": "Text" });
   let seen = 0;
   for (const piece of pieces) {
     if (piece.trim() === "") made.append(piece);

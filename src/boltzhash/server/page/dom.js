@@ -30,6 +30,11 @@ export function number(value) {
   return Number(value).toLocaleString("en");
 }
 
+// An id as one reads it; integers that JavaScript would round come as {int64: digits}.
+export function shownId(id) {
+  return String(id.int64 ?? id);
+}
+
 export function counted(n, one, many) {
   return `${number(n)} ${n === 1 ? one : many}`;
 }
@@ -38,8 +43,15 @@ export function notice(title, ...children) {
   return element("section", { class: "notice" }, element("h2", {}, title), ...children);
 }
 
+// The shapes of what is to come, where nothing stands yet; screen readers hear that it is loading.
+export function skeleton(kind, n = 1) {
+  const shape = () => element("div", { class: `skeleton ${kind}` }, element("i", {}), element("i", {}), element("i", {}));
+  return element("div", { class: "skeletons", role: "status" }, element("span", { class: "unseen" }, "Loading"),
+    ...Array.from({ length: n }, shape));
+}
+
 export function sentence(text) {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:`]$/.test(text) ? "" : "."}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:…`]$/.test(text) ? "" : "."}`;
 }
 
 // An error as the service told it, and a way to try again.

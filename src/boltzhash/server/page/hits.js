@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { announce, counted, element, failure } from "./dom.js";
+import { announce, counted, element, failure, skeleton } from "./dom.js";
 import { openReader } from "./reader.js";
 
 // `query` is {text} or {id}, or null if nothing was searched for (documents of a bit).
@@ -69,8 +69,9 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
   });
   const parts = [
     place,
-    element("h3", {}, title),
-    element("p", { class: "snippet" }, ...hit.snippet.map(piece)),
+    element("h3", { dir: "auto" }, title),
+    element("p", { class: "snippet", dir: "auto" }, ...hit.snippet.map(piece)),
+    hit.reasons ? reason(hit.reasons) : null,
     element(
       "div",
       { class: "facts" },
@@ -89,6 +90,15 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
   return item;
 }
 
+// Why it is a hit, in words: those that both have, and those of the document that are near in topic.
+function reason({ shared, near }) {
+  const said = (words, tag) => words.flatMap((word, i) => [i ? ", " : "", element(tag, {}, word)]);
+  return element("p", { class: "reason" },
+    ...(shared.length ? ["Both speak of ", ...said(shared, "b")] : ["No word in common"]),
+    ...(near.length ? ["; near in topic: ", ...said(near, "bdi")] : []),
+    ".");
+}
+
 function piece(part) {
   return part.marked ? element("mark", {}, part.text) : part.text;
 }
@@ -98,7 +108,7 @@ function facts(hit) {
     .filter(([name, value]) => ["string", "number", "boolean"].includes(typeof value) && String(value) !== hit.title && String(value).length <= 40 && name !== "title")
     .slice(0, 4)
     .map(([name, value]) =>
-      element("span", { class: "fact" }, element("span", { class: "fact-name" }, `${name} `), String(value)),
+      element("span", { class: "fact" }, element("span", { class: "fact-name" }, `${name} `), element("bdi", {}, String(value))),
     );
 }
 
@@ -110,7 +120,7 @@ function toggle(button, region, fill) {
 }
 
 async function explanation(region, hit, query, onBit) {
-  region.append(element("p", { class: "waiting" }, "Comparing…"));
+  region.append(skeleton("for-lines", 2));
   try {
     const told = await post("explain", { query, id: hit.id });
     region.replaceChildren(...reasons(told, hit, onBit));
@@ -128,12 +138,8 @@ function reasons(told, hit, onBit) {
   const evidence = (bit) => 4 * inBoth(bit) + 2 * bit.in_query.length + bit.in_document.length;
   const agreeing = told.bits.filter((bit) => bit.agrees).sort((a, b) => evidence(b) - evidence(a));
   const differing = told.bits.filter((bit) => !bit.agrees).sort((a, b) => evidence(b) - evidence(a));
-  const shared = told.shared_words.length
-    ? element("p", {}, "Both say ", ...told.shared_words.slice(0, 12).flatMap((word, i) => [i ? ", " : "", element("mark", {}, word)]), ".")
-    : element("p", {}, "They share no word: what they have in common is in the bits.");
   const differ = `${told.distance} of ${counted(told.bits.length, "bit", "bits")} of its code differ.`;
   return [
-    shared,
     element("p", { class: "figures" }, hit.score === null ? differ : `${scored(hit)}. ${differ}`),
     bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing, onBit),
     differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing, onBit) : null,

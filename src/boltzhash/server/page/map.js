@@ -1,35 +1,43 @@
-// The map: one point per document. Drag, zoom, hover, and click for documents like one.
+// The map: one point per document, regions with names, and beside it what one has looked for or pointed at.
 
-import { Newest, get } from "./api.js";
-import { announce, counted, element, failure, notice, number } from "./dom.js";
-import { Points } from "./points.js";
+import { Newest, get, post } from "./api.js";
+import { Chart } from "./chart.js";
+import { isDark, regionColours, rgb, valueColours } from "./colours.js";
+import { announce, counted, element, failure, notice, number, sentence, shownId, skeleton } from "./dom.js";
+import { Labels } from "./labels.js";
+import { documentShown, hitsFound, named, overview, regionHead } from "./map_panel.js";
+import { Points, STRENGTHS } from "./points.js";
 import { remember } from "./state.js";
 
-const CATEGORIES = ["#3f6fd8", "#e0793a", "#2f9e68", "#c2468f", "#8a63d2", "#b8932b", "#2aa3b5", "#d0494b"];
-const ORDERED = ["#30519c", "#3d6dad", "#4a8ab5", "#5ea6b3", "#80bfa5", "#aed191", "#dcd47c", "#f0c25e"];
-const GREY = "#8d8a84";
-const REACH = 14; // pixels around the pointer in which a point is hit
-const MOST_STRETCHED = 1.7;
-const MANY = 20_000; // points that are drawn coarsely while the map moves
+const MOST_LIT = 100;
+const KEPT_CLEAR = 20; // of them, of names
+const CLEAR = 10; // pixels around each
+const PAUSE = 60; // milliseconds of not typing
+let live = null; // the map that is shown
 
-export function mapView(main, state, { go }) {
-  const body = element("div", {}, element("p", { class: "waiting" }, "Loading the map…"));
+export function mapView(main, state) {
+  if (live && main.contains(live.body) && live.told.field === (state.field || null)) {
+    live.follow(state); // Back and Forward: the map itself stays
+    return;
+  }
+  const body = element("div", {}, skeleton("for-map"));
   main.replaceChildren(element("h1", { class: "unseen" }, "Map"), body);
-  start(body, state, go);
+  start(body, state);
 }
 
-async function start(body, state, go) {
+async function start(body, state) {
   try {
     const { fields } = await get("fields");
-    if (state.field === "") state.field = usual(fields);
-    const told = await get("map", { field: state.field in fields ? state.field : null });
+    if (!(state.field in fields)) state.field = "";
+    const told = await get("map", { field: state.field });
     if (!told.made) {
       body.replaceChildren(notice("No map yet", ...commands(told.message)));
       return;
     }
-    show(body, told, fields, state, go);
+    live = new MapPage(body, told, fields, state);
+    live.begin();
   } catch (error) {
-    body.replaceChildren(failure(error, () => start(body, state, go)));
+    body.replaceChildren(failure(error, () => start(body, state)));
   }
 }
 
@@ -39,78 +47,349 @@ function commands(message) {
   return [element("p", {}, ...parts)];
 }
 
-// A field with few values that most documents have says the most at a glance.
-function usual(fields) {
-  const counts = Object.entries(fields)
-    .filter(([, values]) => values.length > 1 && values.length <= 12)
-    .map(([name, values]) => [values.reduce((sum, value) => sum + value.count, 0), name]);
-  counts.sort((a, b) => b[0] - a[0]);
-  return counts.length ? counts[0][1] : "";
+class MapPage {
+  constructor(body, told, fields, state) {
+    Object.assign(this, { body, told, fields, state });
+    this.points = new Points(told.x, told.y);
+    this.pointOf = new Map(told.places.map((place, i) => [place, i]));
+    this.hidden = new Set(); // colours that the legend hides
+    this.found = null;
+    this.pointed = null; // a place or the members of a region that something on the page points at
+    this.known = new Map();
+    this.asking = new Newest();
+    this.reading = new Newest();
+    this.hovering = new Newest();
+    this.#build();
+  }
+
+  #build() {
+    const { told } = this;
+    const dots = element("canvas", {
+      class: "dots", tabindex: "0", role: "application", "aria-label":
+        `Map of ${number(this.points.n)} documents. Arrow keys move, plus and minus zoom, Enter opens the document nearest to the centre.`,
+    });
+    const glow = element("canvas", { class: "glow", role: "img", "aria-label": "Where points lie dense" });
+    const layer = element("div", { class: "labels", role: "group", "aria-label": "Regions in view" });
+    this.tip = element("div", { class: "tip", hidden: true });
+    this.controls = element("div", { class: "zoom" },
+      element("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.chart.zoom(1.6) }, "+"),
+      element("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.chart.zoom(1 / 1.6) }, "−"),
+      element("button", { type: "button", onclick: () => this.chart.reset() }, "All"));
+    const frame = element("div", { class: "map" }, glow, dots, layer, this.controls, this.tip);
+    this.labels = new Labels(layer, told.regions, {
+      onChosen: (region) => this.go({ region: region === this.state.region ? null : region, point: null }),
+      onPointed: (region) => this.#pointAtRegion(region),
+    });
+    this.chart = new Chart({ frame, glow, dots }, this.points, this.labels, {
+      hover: (point) => this.#hover(point),
+      choose: (point) => {
+        if (point >= 0) this.go({ point: told.places[point] });
+      },
+      settle: (at) => {
+        this.state.at = at;
+        remember(this.state);
+      },
+      taken: () => [within(this.controls, frame), ...this.#hitBoxes()],
+    });
+    this.panel = element("aside", { class: "beside", "aria-label": "Beside the map" });
+    this.input = element("input", {
+      id: "q", type: "search", name: "q", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100000",
+      "aria-label": "Search on the map", placeholder: "Search on the map", oninput: () => this.#typed(),
+    });
+    this.within = element("span", { class: "within" });
+    this.legend = element("div", { class: "legend", role: "group", "aria-label": "Show only" });
+    this.body.replaceChildren(
+      element("form", { class: "toolbar map-search", role: "search", onsubmit: (event) => {
+        event.preventDefault();
+        this.#typed(0);
+      } }, this.input, this.within, this.#fieldChoice()),
+      element("div", { class: "atlas" }, frame, this.panel),
+      this.legend,
+      element("p", { class: "hint" }, "Drag to move, scroll to zoom. Click a point to read it, a name to search within it."));
+  }
+
+  #fieldChoice() {
+    const names = Object.keys(this.fields);
+    if (names.length === 0) return null;
+    const select = element("select", { onchange: () => {
+      this.state.field = select.value;
+      remember(this.state);
+      start(this.body, this.state);
+    } },
+    element("option", { value: "" }, "region"),
+    ...names.map((name) => element("option", { value: name, selected: name === this.told.field }, name)));
+    return element("label", { class: "colour-by" }, "Colour by ", select);
+  }
+
+  begin() {
+    this.#colour();
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const recolour = () => {
+      if (!this.body.isConnected) return scheme.removeEventListener("change", recolour);
+      this.#colour();
+      this.chart.draw();
+      return undefined;
+    };
+    scheme.addEventListener("change", recolour);
+    this.chart.begin(this.state.at);
+    this.#show();
+    announce(`Map of ${counted(this.points.n, "document", "documents")}`);
+  }
+
+  // Go on to another state of the map; Back returns.
+  go(changes) {
+    Object.assign(this.state, changes);
+    remember(this.state, { anew: true });
+    this.#show();
+    if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
+  }
+
+  follow(state) {
+    const moved = state.at !== this.state.at;
+    this.state = state;
+    if (moved) this.chart.look(state.at);
+    this.#show();
+  }
+
+  #colour() {
+    const { told } = this;
+    if (told.field) {
+      this.points.colours.set(told.colours);
+      this.chart.palette = valueColours(told);
+      this.legend.replaceChildren(...this.#keys());
+    } else {
+      const { palette, of } = regionColours(told);
+      this.points.colours.set(of);
+      this.chart.palette = palette;
+    }
+    const style = getComputedStyle(document.documentElement);
+    this.chart.paper = rgb(style.getPropertyValue("--raised"));
+    this.chart.glowing = isDark() ? 0.34 : 0.3;
+  }
+
+  #keys() {
+    const used = new Set(this.told.colours);
+    const buttons = this.told.values.map((value, i) => {
+      if (!used.has(i)) return null;
+      const swatch = element("span", { class: "swatch" });
+      swatch.style.backgroundColor = `rgb(${this.chart.palette[i].join(" ")})`;
+      return element("button", { type: "button", class: "key", "aria-pressed": String(this.hidden.size > 0 && !this.hidden.has(i)), onclick: (event) => {
+        const alone = this.hidden.size > 0 && !this.hidden.has(i);
+        this.hidden = alone ? new Set() : new Set(used);
+        this.hidden.delete(i);
+        buttons.forEach((other) => other?.setAttribute("aria-pressed", "false"));
+        event.currentTarget.setAttribute("aria-pressed", String(!alone));
+        this.#strengthen();
+      } }, swatch, value);
+    });
+    return buttons.filter(Boolean);
+  }
+
+  // The state as search, panel and points show it.
+  #show() {
+    const { state } = this;
+    if (state.region !== null && !(state.region in this.told.regions)) state.region = null;
+    if (this.input.value !== state.q) this.input.value = state.q;
+    this.labels.mark(state.region);
+    this.within.replaceChildren(...this.#conditions());
+    this.#search();
+    if (state.point !== null) this.#read(state.point);
+  }
+
+  // What the search is limited to, each with a way to lift it.
+  #conditions() {
+    const chip = (label, text, lift) => element("button", { type: "button", class: "chip", "aria-label": `${label}: lift`, onclick: lift }, text, " ×");
+    const chips = [];
+    const { region, where } = this.state;
+    if (region !== null) {
+      const name = named(this.told.regions[region]);
+      chips.push(chip(`Within ${name}`, `within ${name}`, () => this.go({ region: null, point: null })));
+    }
+    for (const [name, value] of Object.entries(where)) {
+      const shown = typeof value === "object" ? JSON.stringify(value) : String(value);
+      const { [name]: _, ...rest } = where;
+      chips.push(chip(`Filter ${name} ${shown}`, `${name} ${shown}`, () => this.go({ where: rest })));
+    }
+    return chips;
+  }
+
+  #typed(pause = PAUSE) {
+    this.state.q = this.input.value;
+    this.state.like = null;
+    this.state.point = null;
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => {
+      remember(this.state);
+      this.#search();
+    }, pause);
+  }
+
+  async #search() {
+    const { q, like, region, where, by } = this.state;
+    const signal = this.asking.begin();
+    const isAsked = like !== null || q.trim() !== "";
+    if (!isAsked && region === null) {
+      this.found = null;
+      this.#list(overview(this.told, this.#acts()));
+      return;
+    }
+    const asked = { k: MOST_LIT, region, where };
+    if (like !== null) asked.id = like;
+    else if (isAsked) asked.text = q;
+    if (isAsked && by !== "both") asked.by = by;
+    try {
+      const found = await post("map/search", asked, signal);
+      this.found = isAsked ? found : null;
+      const head = region === null ? [] : regionHead(this.told, region, this.#acts());
+      this.#list([...head, ...hitsFound(found, this.#title(found, isAsked), this.#acts())]);
+      if (isAsked) announce(this.#title(found, isAsked));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.found = null;
+      this.#list(error.status === 422 ? [element("p", { class: "nothing" }, sentence(error.message))] : [failure(error, () => this.#search())]);
+    }
+  }
+
+  #title({ hits }, isAsked) {
+    if (!isAsked) return "Most typical of it";
+    if (hits.length === 0) return "Nothing found";
+    const many = hits.length === MOST_LIT ? `The best ${MOST_LIT} documents` : counted(hits.length, "document", "documents");
+    return this.state.like === null ? many : `${many} like ${shownId(this.state.like)}`;
+  }
+
+  // A list is kept while one of its documents is read.
+  #list(children) {
+    this.listed = children.filter(Boolean);
+    if (this.state.point === null) {
+      this.reading.begin();
+      this.panel.replaceChildren(...this.listed);
+    }
+    this.#strengthen();
+  }
+
+  async #read(place) {
+    const point = this.pointOf.get(place);
+    this.#strengthen();
+    try {
+      const found = await this.#document(place, this.reading.begin());
+      if (this.state.point !== place) return;
+      const regionOf = point === undefined ? -1 : this.told.region_of[point];
+      this.panel.replaceChildren(...documentShown(found, { ...this.#acts(), regionOf: regionOf < 0 ? null : regionOf }).filter(Boolean));
+      this.panel.scrollTop = 0;
+      announce(`Document ${found.title}`);
+      if (point !== undefined) this.chart.reveal(point);
+    } catch (error) {
+      if (error.name !== "AbortError") this.panel.replaceChildren(failure(error, () => this.#read(place)));
+    }
+  }
+
+  #acts() {
+    return {
+      chooseRegion: (region) => this.go({ region, point: null, like: null }),
+      zoomTo: (region) => this.chart.lookAt(this.told.regions[region]),
+      like: (id) => this.go({ like: id, q: "", region: null, point: null }),
+      close: () => {
+        this.go({ point: null });
+        this.input.focus({ preventScroll: true });
+      },
+      open: (hit) => {
+        if (hit.place !== null) this.go({ point: hit.place });
+        else this.#readAside(hit.id);
+      },
+      pointAt: (place) => {
+        this.pointed = place === null ? null : { place };
+        this.#strengthen();
+      },
+      pointAtRegion: (region) => this.#pointAtRegion(region),
+    };
+  }
+
+  // A document without a point.
+  async #readAside(id) {
+    const { documents } = await post("documents/get", { ids: [id] });
+    if (documents.length) this.panel.replaceChildren(...documentShown(documents[0], { ...this.#acts(), regionOf: null }).filter(Boolean));
+  }
+
+  #pointAtRegion(region) {
+    this.pointed = region === null ? null : { region };
+    this.#strengthen();
+  }
+
+  // Where the best hits are: no name may cover them.
+  #hitBoxes() {
+    const points = (this.found?.hits ?? []).slice(0, KEPT_CLEAR).map(({ place }) => this.pointOf.get(place));
+    return points.filter((point) => point !== undefined).map((point) => {
+      const { x, y } = this.chart.where(point);
+      return { left: x - CLEAR, top: y - CLEAR, width: 2 * CLEAR, height: 2 * CLEAR };
+    });
+  }
+
+  // How strongly each point is drawn: what is hidden or outside faint, hits lit, the chosen one most.
+  #strengthen() {
+    const { strengths, colours, n } = this.points;
+    const region = this.pointed?.region ?? this.state.region;
+    this.labels.layer.classList.toggle("behind", this.found !== null);
+    const inside = region === null || region === undefined ? null : this.#isInside(region);
+    const base = this.found && this.pointed?.region === undefined ? STRENGTHS.FAINT : STRENGTHS.PLAIN;
+    for (let i = 0; i < n; i++) {
+      const isOut = this.hidden.has(colours[i]) || (inside !== null && !inside[this.told.region_of[i]]);
+      strengths[i] = isOut ? STRENGTHS.FAINT : base;
+    }
+    for (const { place } of this.found?.hits ?? []) {
+      const point = this.pointOf.get(place);
+      if (point !== undefined) strengths[point] = STRENGTHS.LIT;
+    }
+    for (const place of [this.state.point, this.pointed?.place]) {
+      const point = this.pointOf.get(place);
+      if (point !== undefined) strengths[point] = STRENGTHS.CHOSEN;
+    }
+    this.chart.draw();
+  }
+
+  // For each region whether it is this one or lies in it.
+  #isInside(chosen) {
+    const inside = [];
+    this.told.regions.forEach(({ parent }, i) => inside.push(i === chosen || (parent !== null && inside[parent])));
+    return inside;
+  }
+
+  #hover(point) {
+    clearTimeout(this.waiting);
+    this.chart.canvas.style.cursor = point < 0 ? "grab" : "pointer";
+    if (point < 0) {
+      this.tip.hidden = true;
+      return;
+    }
+    this.waiting = setTimeout(async () => {
+      let found;
+      try {
+        found = await this.#document(this.told.places[point], this.hovering.begin());
+      } catch {
+        return; // deleted meanwhile, or the pointer is elsewhere by now
+      }
+      this.tip.replaceChildren(element("b", { dir: "auto" }, found.title), element("p", { dir: "auto" }, beginning(found)));
+      this.tip.hidden = false;
+      const { x, y } = this.chart.where(point);
+      const { clientWidth, clientHeight } = this.chart.canvas;
+      this.tip.style.left = `${Math.max(8, Math.min(x + 14, clientWidth - this.tip.offsetWidth - 8))}px`;
+      const fits = y + 18 + this.tip.offsetHeight < clientHeight;
+      this.tip.style.top = `${fits ? y + 18 : Math.max(8, y - this.tip.offsetHeight - 12)}px`;
+    }, 30);
+  }
+
+  async #document(place, signal) {
+    if (!this.known.has(place)) {
+      const told = await get(`map/${place}`, {}, signal);
+      this.known.set(place, told.documents[0]);
+    }
+    return this.known.get(place);
+  }
 }
 
-function show(body, told, fields, state, go) {
-  const points = new Points(told.x, told.y, told.colours);
-  const palette = colours(told);
-  const shown = palette.map(() => true);
-  const canvas = element("canvas", {
-    tabindex: "0", role: "application", "aria-label":
-      `Map of ${number(points.n)} documents. Arrow keys move, plus and minus zoom, Enter finds documents like the one at the centre.`,
-  });
-  const tip = element("div", { class: "tip", hidden: true });
-  const frame = element("div", { class: "map" }, canvas, tip);
-  const chart = new Chart(canvas, tip, points, palette, shown, told.places, (id) =>
-    go({ view: "search", like: id }));
-  const field = element("select", { "aria-label": "Colour by", onchange: () => {
-    state.field = field.value;
-    remember(state);
-    body.replaceChildren(element("p", { class: "waiting" }, "Loading the map…"));
-    start(body, state, go);
-  } }, ...Object.keys(fields).map((name) =>
-    element("option", { value: name, selected: name === told.field }, name)));
-  const left = told.left_out ? `, ${number(told.left_out)} without a point` : "";
-  body.replaceChildren(
-    element("div", { class: "toolbar" },
-      Object.keys(fields).length ? element("label", {}, "Colour by ", field) : null,
-      legend(told, palette, shown, () => chart.draw()),
-      element("span", { class: "zoom" },
-        element("button", { type: "button", "aria-label": "Zoom in", onclick: () => chart.zoom(1.6) }, "+"),
-        element("button", { type: "button", "aria-label": "Zoom out", onclick: () => chart.zoom(1 / 1.6) }, "−"),
-        element("button", { type: "button", onclick: () => chart.reset() }, "All"))),
-    frame,
-    element("p", { class: "hint" }, `${number(points.n)} documents${left}. Nearby points have similar codes. Click one for more documents like it.`),
-  );
-  chart.begin();
-  announce(`Map of ${counted(points.n, "document", "documents")}`);
-}
-
-function colours(told) {
-  if (!told.field) return [CATEGORIES[0]].map(rgb);
-  const base = told.ordered ? ORDERED : CATEGORIES;
-  return told.values.map((_, i) => rgb(i < told.values.length - 2 ? base[i] : GREY));
-}
-
-function rgb(hex) {
-  const value = Number.parseInt(hex.slice(1), 16);
-  return [value >> 16, (value >> 8) & 255, value & 255];
-}
-
-function legend(told, palette, shown, redraw) {
-  const used = new Set(told.colours);
-  const buttons = told.values.map((value, i) => {
-    if (!used.has(i)) return null;
-    const swatch = element("span", { class: "swatch" });
-    swatch.style.backgroundColor = `rgb(${palette[i].join(" ")})`;
-    return element("button", { type: "button", class: "key", "aria-pressed": "false", onclick: (event) => {
-      const alone = shown[i] && shown.filter(Boolean).length === 1;
-      shown.fill(alone);
-      shown[i] = true;
-      if (alone) shown.fill(true);
-      buttons.forEach((other) => other?.setAttribute("aria-pressed", "false"));
-      event.currentTarget.setAttribute("aria-pressed", String(!alone));
-      redraw();
-    } }, swatch, value);
-  });
-  return element("span", { class: "legend", role: "group", "aria-label": "Show only" }, ...buttons);
+// A box of the page, from the corner of the map.
+function within(part, frame) {
+  const [own, all] = [part.getBoundingClientRect(), frame.getBoundingClientRect()];
+  return { left: own.left - all.left, top: own.top - all.top, width: own.width, height: own.height };
 }
 
 // The first words of a document, without a first paragraph that only repeats the title.
@@ -119,182 +398,4 @@ function beginning({ title, text }) {
   const [first, ...rest] = text.split("\n\n");
   const told = (rest.length && words(first) === words(title) ? rest.join(" ") : text).replace(/\s+/g, " ").trim();
   return told.length <= 160 ? told : `${told.slice(0, 160).replace(/\s+\S*$/, "")} …`;
-}
-
-class Chart {
-  constructor(canvas, tip, points, palette, shown, places, onChosen) {
-    Object.assign(this, { canvas, tip, points, palette, shown, places, onChosen });
-    this.context = canvas.getContext("2d");
-    this.view = { scale: 1, stretch: 1, left: 0, top: 0 };
-    this.pointers = new Map();
-    this.known = new Map();
-    this.newest = new Newest();
-    this.waiting = null;
-    this.frame = null;
-    this.settle = null;
-  }
-
-  begin() {
-    const resize = () => {
-      if (!this.canvas.isConnected) return watching.disconnect();
-      const ratio = devicePixelRatio || 1;
-      const box = this.canvas.getBoundingClientRect();
-      if (box.width === 0) return undefined;
-      this.canvas.width = Math.round(box.width * ratio);
-      this.canvas.height = Math.round(box.height * ratio);
-      this.reset();
-      return undefined;
-    };
-    const watching = new ResizeObserver(resize);
-    watching.observe(this.canvas);
-    const on = (name, handler, options) => this.canvas.addEventListener(name, handler, options);
-    on("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 400), this.#at(event));
-    }, { passive: false });
-    on("pointerdown", (event) => this.#down(event));
-    on("pointermove", (event) => this.#move(event));
-    on("pointerup", (event) => this.#up(event));
-    on("pointercancel", (event) => this.pointers.delete(event.pointerId));
-    on("pointerleave", () => this.#hover(-1));
-    on("keydown", (event) => this.#key(event));
-  }
-
-  reset() {
-    const { width, height } = this.canvas;
-    const [room, tall] = [width * 0.96, height * 0.96];
-    const scale = Math.min(tall, room * MOST_STRETCHED);
-    const stretch = Math.min(MOST_STRETCHED, room / scale); // the axes mean nothing: fill the frame
-    this.view = { scale, stretch, left: (width - scale * stretch) / 2, top: (height - scale) / 2 };
-    this.draw();
-  }
-
-  zoom(factor, around = { x: this.canvas.width / 2, y: this.canvas.height / 2 }) {
-    const least = Math.min(this.canvas.width, this.canvas.height) * 0.5;
-    const scale = Math.min(Math.max(this.view.scale * factor, least), least * 400);
-    const ratio = scale / this.view.scale;
-    this.view = {
-      scale,
-      stretch: this.view.stretch,
-      left: around.x - (around.x - this.view.left) * ratio,
-      top: around.y - (around.y - this.view.top) * ratio,
-    };
-    this.moving();
-  }
-
-  pan(dx, dy) {
-    this.view.left += dx;
-    this.view.top += dy;
-    this.moving();
-  }
-
-  // Coarse while it moves if there are many points, fine when it rests.
-  moving() {
-    this.draw(this.points.n > MANY);
-    clearTimeout(this.settle);
-    this.settle = setTimeout(() => this.draw(), 140);
-  }
-
-  draw(quick = false) {
-    cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => {
-      this.points.draw(this.context, this.view, this.palette, this.shown, { quick });
-    });
-  }
-
-  #at(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const ratio = this.canvas.width / box.width;
-    return { x: (event.clientX - box.left) * ratio, y: (event.clientY - box.top) * ratio };
-  }
-
-  #under({ x, y }) {
-    const reach = (REACH * (devicePixelRatio || 1)) / this.view.scale;
-    const { scale, stretch, left, top } = this.view;
-    return this.points.nearest((x - left) / (scale * stretch), (y - top) / scale, reach);
-  }
-
-  #down(event) {
-    this.canvas.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, this.#at(event));
-    this.travelled = 0;
-  }
-
-  #move(event) {
-    const at = this.#at(event);
-    const before = this.pointers.get(event.pointerId);
-    if (before === undefined) {
-      this.#hover(this.#under(at), at);
-      return;
-    }
-    this.travelled += Math.hypot(at.x - before.x, at.y - before.y);
-    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
-    this.pointers.set(event.pointerId, at);
-    if (others.length === 0) this.pan(at.x - before.x, at.y - before.y);
-    else {
-      const spread = (place) => Math.hypot(place.x - others[0].x, place.y - others[0].y);
-      const middle = { x: (at.x + others[0].x) / 2, y: (at.y + others[0].y) / 2 };
-      if (spread(before) > 0) this.zoom(spread(at) / spread(before), middle);
-    }
-    this.#hover(-1);
-  }
-
-  #up(event) {
-    const alone = this.pointers.size === 1;
-    this.pointers.delete(event.pointerId);
-    const at = this.#at(event);
-    if (alone && this.travelled < 6) this.#choose(this.#under(at));
-  }
-
-  #key(event) {
-    const step = 60 * (devicePixelRatio || 1);
-    const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    if (event.key in moves) this.pan(...moves[event.key]);
-    else if (event.key === "+" || event.key === "=") this.zoom(1.4);
-    else if (event.key === "-") this.zoom(1 / 1.4);
-    else if (event.key === "0") this.reset();
-    else if (event.key === "Enter") this.#choose(this.#under({ x: this.canvas.width / 2, y: this.canvas.height / 2 }));
-    else return;
-    event.preventDefault();
-  }
-
-  async #choose(point) {
-    if (point < 0) return;
-    const found = await this.#document(point);
-    if (found) this.onChosen(found.id);
-  }
-
-  #hover(point, at = null) {
-    clearTimeout(this.waiting);
-    this.canvas.style.cursor = point < 0 ? "grab" : "pointer";
-    if (point < 0) {
-      this.tip.hidden = true;
-      return;
-    }
-    this.waiting = setTimeout(async () => {
-      const found = await this.#document(point);
-      if (!found) return;
-      const ratio = this.canvas.width / this.canvas.getBoundingClientRect().width;
-      this.tip.replaceChildren(element("b", {}, found.title), element("p", {}, beginning(found)));
-      this.tip.hidden = false;
-      const room = this.canvas.clientWidth - this.tip.offsetWidth - 8;
-      this.tip.style.left = `${Math.max(8, Math.min(at.x / ratio + 14, room))}px`;
-      const below = at.y / ratio + 18;
-      const fits = below + this.tip.offsetHeight < this.canvas.clientHeight;
-      this.tip.style.top = `${fits ? below : Math.max(8, at.y / ratio - this.tip.offsetHeight - 12)}px`;
-    }, 50);
-  }
-
-  async #document(point) {
-    const place = this.places[point];
-    if (!this.known.has(place)) {
-      try {
-        const told = await get(`map/${place}`, {}, this.newest.begin());
-        this.known.set(place, told.documents[0]);
-      } catch {
-        return null; // deleted meanwhile, or the pointer is elsewhere by now
-      }
-    }
-    return this.known.get(place);
-  }
 }

@@ -2,22 +2,24 @@
 
 import { Newest, post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { element, failure } from "./dom.js";
+import { element, failure, skeleton } from "./dom.js";
 
 const newest = new Newest();
 
 export async function openReader(id, { onLike }) {
   const dialog = document.getElementById("reader");
   const signal = newest.begin();
-  dialog.replaceChildren(element("p", { class: "waiting", id: "reader-title" }, "Loading…"));
+  dialog.replaceChildren(closing(dialog), element("h2", { class: "unseen", id: "reader-title" }, "A document"), skeleton("for-text"));
   if (!dialog.open) dialog.showModal();
   try {
     const { documents } = await post("documents/get", { ids: [id] }, signal);
     if (documents.length === 0) throw new Error("This document has been deleted.");
     dialog.replaceChildren(...contents(documents[0], dialog, onLike));
   } catch (error) {
-    if (error.name !== "AbortError") dialog.replaceChildren(closing(dialog), failure(error));
+    if (error.name === "AbortError") return;
+    dialog.replaceChildren(closing(dialog), element("h2", { class: "unseen", id: "reader-title" }, "A document"), failure(error));
   }
+  dialog.querySelector(".close").focus();
 }
 
 function closing(dialog) {
@@ -28,22 +30,23 @@ function contents(found, dialog, onLike) {
   const metadata = Object.entries(found.metadata);
   return [
     closing(dialog),
-    element("h2", { id: "reader-title" }, found.title),
+    element("h2", { id: "reader-title", dir: "auto" }, found.title),
     barcode(found.code),
     metadata.length
       ? element("dl", {}, ...metadata.flatMap(([name, value]) => [
           element("dt", {}, name),
-          element("dd", {}, typeof value === "string" ? value : JSON.stringify(value)),
+          element("dd", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)),
         ]))
       : null,
     element("p", {}, element("button", { type: "button", onclick: () => {
       dialog.close();
       onLike(found.id);
     } }, "More like this")),
-    element("div", { class: "text", tabindex: "0", role: "group", "aria-label": "Text" }, found.text),
+    element("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": "Text" }, found.text),
   ].filter(Boolean);
 }
 
 document.getElementById("reader").addEventListener("click", (event) => {
   if (event.target.id === "reader") event.target.close(); // outside the dialog
 });
+document.getElementById("reader").addEventListener("close", () => newest.abandon());

@@ -1,34 +1,45 @@
-// Search as you type, or more like one document.
+// Search while one types, or more like one document.
 
-import { Newest, get, post } from "./api.js";
+import { Typed, get, post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { announce, counted, element, failure, sentence } from "./dom.js";
+import { announce, counted, element, failure, sentence, shownId, skeleton } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { hitList } from "./hits.js";
 import { remember } from "./state.js";
+import { welcome } from "./welcome.js";
 
-const PAUSE = 120; // milliseconds of not typing
 const WAYS = { both: "Words and codes", words: "Words", codes: "Codes" };
+const REST = 1000; // milliseconds of not typing after which a query is one to come back to
 
-export function searchView(main, state, { stats, go }) {
-  const newest = new Newest();
-  let timer = null;
-  let fields = {};
+export function searchView(main, state, { stats, go, focus }) {
+  const typed = new Typed(ask, show);
+  const step = steps(state);
+  let answered = null;
   const input = element("input", {
-    id: "q", type: "search", name: "q", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    id: "q", type: "search", name: "q", autocomplete: "off", autocapitalize: "off", spellcheck: "false", dir: "auto",
     maxlength: "100000", placeholder: "What are you looking for?", "aria-label": "Search", value: state.q,
     oninput: () => {
       state.q = input.value;
       state.like = null;
-      clearTimeout(timer);
-      timer = setTimeout(() => run(), PAUSE);
+      step.typed();
+      run();
     },
+    onchange: () => step.rest(),
   });
+  // Where codes are made from vectors, a text has none: it is asked by words, a document by both.
   const choosesWay = stats.keeps_words && stats.features === null;
   const hint = stats.keeps_words
     ? operators()
     : element("p", { class: "hint" }, "This collection keeps no index of words: it is searched by codes alone.");
-  const filters = element("div", {});
+  const filters = filterBar({
+    where: state.where,
+    counts: countsNow,
+    onChange: (where) => {
+      state.where = where;
+      step.anew();
+      run();
+    },
+  });
   const like = element("div", { class: "like" });
   const results = element("div", { class: "results" });
 
@@ -38,26 +49,19 @@ export function searchView(main, state, { stats, go }) {
       event.preventDefault();
     }
     if (event.key === "Enter") {
-      clearTimeout(timer);
-      run();
+      step.rest();
+      if (answered !== JSON.stringify(question())) run();
     }
   });
-
-  function showFilters() {
-    filters.replaceChildren(filterBar(fields, state.where, (where) => {
-      state.where = where;
-      showFilters();
-      run();
-    }));
-  }
 
   function showLike() {
     like.replaceChildren();
     if (state.like === null) return;
     like.append(
-      element("p", {}, "More like ", element("b", {}, String(state.like)), " ",
+      element("p", {}, "More like ", element("b", { dir: "auto" }, shownId(state.like)), " ",
         element("button", { type: "button", class: "quiet", onclick: () => {
           state.like = null;
+          step.anew();
           input.focus();
           run();
         } }, "New search")),
@@ -67,46 +71,79 @@ export function searchView(main, state, { stats, go }) {
   const onLike = (id) => go({ ...state, view: "search", like: id, q: "" });
   const onBit = (bit) => go({ view: "bits", bit });
 
-  async function run() {
-    const signal = newest.begin();
+  function question() {
+    const asked = { k: state.k, where: state.where, by: choosesWay ? state.by : null };
+    return state.like !== null ? { id: state.like, ...asked } : { text: state.q, ...asked };
+  }
+
+  function ask(asked, signal) {
+    return post("id" in asked ? "similar" : "search", { ...asked, reasons: true }, signal);
+  }
+
+  // Of the values of these fields, how many documents that match the query have each.
+  async function countsNow(fields) {
+    const { text, where, by } = question();
+    if (text === undefined) return {}; // documents like one are not counted
+    if (text.trim() === "") return null;
+    const told = await post("search", { text, where, by, k: 1, facets: fields });
+    return told.facets ?? {};
+  }
+
+  function run() {
     remember(state);
     showLike();
-    hint.classList.toggle("idle", stats.keeps_words && state.by === "codes"); // codes know no operators
+    hint.classList.toggle("idle", choosesWay && state.by === "codes"); // codes know no operators
     if (state.like === null && state.q.trim() === "") {
+      typed.abandon();
+      answered = null;
+      results.removeAttribute("aria-busy");
       results.replaceChildren(welcome(stats, go));
       announce("");
       return;
     }
-    results.setAttribute("aria-busy", "true");
-    try {
-      // Where codes are made from vectors, a text has none: it is asked by words, a document by both.
-      const asked = { k: state.k, where: state.where, by: choosesWay ? state.by : null };
-      const found = state.like !== null
-        ? await post("similar", { id: state.like, ...asked }, signal)
-        : await post("search", { text: state.q, ...asked }, signal);
-      show(found);
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      results.replaceChildren(error.status === 422 ? unanswerable(error) : failure(error, run));
-    }
-    results.removeAttribute("aria-busy");
+    if (results.hasChildNodes()) results.setAttribute("aria-busy", "true");
+    else results.replaceChildren(skeleton("for-hit", 4));
+    typed.put(question());
   }
 
-  function show(found) {
-    const query = state.like !== null ? { id: state.like } : { text: state.q };
-    const code = found.query.code; // null where it was a text and codes are made from vectors
-    const children = [caution(found, state)];
-    if (found.hits.length === 0) {
-      children.push(element("p", { class: "nothing" }, nothing(found, state)));
-      announce("No document found");
+  function show(asked, found, error, last) {
+    const held = heldAt();
+    if (last) results.removeAttribute("aria-busy");
+    answered = error ? null : JSON.stringify(asked);
+    if (error) results.replaceChildren(error.status === 422 ? unanswerable(error) : failure(error, run));
+    else showHits(asked, found, last);
+    if (held >= 0) focusHit(held);
+  }
+
+  // The rank from 0 of the hit that has the focus; after "Show more", that of the first to come; else −1.
+  function heldAt() {
+    const hits = [...results.querySelectorAll(".hit")];
+    const at = hits.findIndex((hit) => hit.contains(document.activeElement));
+    return at < 0 && results.contains(document.activeElement) ? hits.length : at;
+  }
+
+  // What had the focus is made anew.
+  function focusHit(at) {
+    const titles = results.querySelectorAll(".title");
+    (titles[at] ?? titles[0] ?? input).focus({ preventScroll: true });
+  }
+
+  function showHits(asked, found, last) {
+    const query = "id" in asked ? { id: asked.id } : { text: asked.text };
+    const children = [caution(found, asked)];
+    const { hits } = found;
+    if (hits.length === 0) {
+      const told = found.warning ? sentence(found.warning) : nothing(found, asked);
+      children.push(element("p", { class: "nothing" }, told));
+      if (last) announce(told);
     } else {
-      announce(`${counted(found.hits.length, "document", "documents")}, the first is ${found.hits[0].title}`);
+      if (last) announce(`${counted(hits.length, "document", "documents")}, the first is ${hits[0].title}`);
       children.push(
-        summary(found, state),
+        summary(found, asked),
         element("h2", { class: "unseen" }, "Documents found"),
-        hitList(found.hits, { query, code, onLike, onBit }),
+        hitList(hits, { query, code: found.query.code, onLike, onBit }),
       );
-      if (found.hits.length === state.k && state.k < 100) {
+      if (hits.length === asked.k && asked.k < 100) {
         children.push(element("button", { type: "button", class: "more", onclick: () => {
           state.k = Math.min(100, state.k + 20);
           run();
@@ -121,30 +158,58 @@ export function searchView(main, state, { stats, go }) {
     element("form", { class: "search", role: "search", onsubmit: (event) => event.preventDefault() },
       input,
       element("div", { class: "options" },
-        filters,
-        choosesWay ? wayChoice(state, run) : null,
+        filters.element,
+        choosesWay ? wayChoice(state, () => {
+          step.anew();
+          run();
+        }) : null,
       ),
       hint,
     ),
     like,
     results,
   );
-  showFilters();
-  get("fields").then((told) => {
-    fields = told.fields;
-    showFilters();
-  }).catch(() => {}); // searching works without
+  get("fields").then((told) => filters.know(told.fields)).catch(() => {}); // searching works without
   run();
-  if (state.like === null && matchMedia("(pointer: fine)").matches) input.focus({ preventScroll: true });
+  if (focus && state.like === null && matchMedia("(pointer: fine)").matches) input.focus({ preventScroll: true });
+  return () => {
+    step.rest();
+    typed.abandon();
+  };
+}
+
+// What is a step of Back: a query on which one rested, and each filter and way of searching, but not each letter.
+function steps(state) {
+  let resting = true;
+  let timer = null;
+  return {
+    typed() {
+      if (resting) remember(state, { anew: true });
+      resting = false;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        this.rest();
+        remember(state);
+      }, REST);
+    },
+    rest() {
+      resting = true;
+      clearTimeout(timer);
+    },
+    anew() {
+      this.rest();
+      remember(state, { anew: true });
+    },
+  };
 }
 
 // What documents are found and ranked by: one of three.
-function wayChoice(state, run) {
+function wayChoice(state, onChosen) {
   const buttons = Object.entries(WAYS).map(([by, name]) =>
-    element("button", { type: "button", "aria-pressed": String(by === state.by), onclick: (event) => {
+    element("button", { type: "button", id: `by-${by}`, "aria-pressed": String(by === state.by), onclick: (event) => {
       state.by = by;
       for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.currentTarget));
-      run();
+      onChosen();
     } }, name));
   return element("div", { class: "choice", role: "group", "aria-label": "Find by" }, ...buttons);
 }
@@ -154,20 +219,20 @@ function operators() {
 }
 
 // What the order of the hits is worth, if that is less than it seems.
-function caution({ query }, { like }) {
-  if (query.known_words !== 0 || query.by === "words") return null;
-  const [unknown, code] = like !== null ? ["no word of this document", "its code"] : ["none of these words", "their code"];
+function caution({ query, hits }, asked) {
+  if (query.known_words !== 0 || query.by === "words" || hits.length === 0) return null;
+  const [unknown, code] = "id" in asked ? ["no word of this document", "its code"] : ["none of these words", "their code"];
   const so = query.by === "codes" ? `${code} and the order below mean nothing` : "documents were looked for by their words alone";
   return element("p", { class: "caution" }, `The model knows ${unknown}, so ${so}.`);
 }
 
-function nothing({ query }, { q, like, where }) {
+function nothing({ query }, { text, where }) {
   const among = Object.keys(where).length ? " that passes these filters" : "";
-  if (like === null && query.by !== "codes" && /["“”„‟«»＂]|(^|\s)-\p{L}/u.test(q)) {
+  if (text !== undefined && query.by !== "codes" && /["“”„‟«»＂]|(^|\s)-\p{L}/u.test(text)) {
     return `No document${among} has what you ask for: what is in quotes must occur, and a word after a minus must not.`;
   }
   if (query.by === "words" || query.known_words === 0) {
-    return like !== null ? `No other document${among} has a word of it.` : `No document${among} has any of these words.`;
+    return text === undefined ? `No other document${among} has a word of it.` : `No document${among} has any of these words.`;
   }
   return among ? `There is no document${among}.` : "There is no other document.";
 }
@@ -179,42 +244,14 @@ function unanswerable(error) {
 }
 
 // What the colours below stand for.
-function summary({ query }, { like }) {
+function summary({ query }, asked) {
   const key = (name, text) => [element("i", { class: name }), text];
   const parts = { both: [...key("words", "words"), ...key("code", "code")], words: key("words", "words"), codes: [] }[query.by];
   return element("p", { class: "summary" },
     ...(query.code === null ? [] : [
       barcode(query.code),
-      element("span", {}, like !== null ? "its code" : "the code of your words"),
+      element("span", {}, "id" in asked ? "its code" : "the code of your words"),
       element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
     ]),
     parts.length ? element("span", { class: "bar-key" }, "score: ", ...parts) : null);
-}
-
-function welcome(stats, go) {
-  const codes = `A code has ${stats.bits} bits; those of documents about the same things differ in only a few.`;
-  return element("div", { class: "welcome" },
-    element("p", { class: "lead" }, stats.keeps_words
-      ? `${counted(stats.documents, "document", "documents")}, found by their words and by what they are about.`
-      : `${counted(stats.documents, "document", "documents")}, found by what they are about.`),
-    element("p", {}, stats.keeps_words && stats.features !== null
-      ? `Ask in a few words. Documents are ranked by which of them they have, in any form. “More like this” compares codes as well, which are made from vectors. ${codes}`
-      : stats.keeps_words
-      ? `Ask in a few words. Documents are ranked by which of them they have, in any form, and by how well their codes agree, which also finds what says it in other words. ${codes}`
-      : `Ask in a few words: their code is compared with all the others as you type. ${codes}`),
-    element("p", {}, "Or look around:"),
-    element("ul", { class: "ways" },
-      way("map", "Map", "Every document is a point, near those with similar codes.", go),
-      way("bits", "Bits", `What each of the ${stats.bits} bits stands for, and which ones go together.`, go),
-      way("duplicates", "Duplicates", "Documents that say the same, side by side.", go)),
-  );
-}
-
-function way(view, name, text, go) {
-  return element("li", {},
-    element("a", { href: `?view=${view}`, onclick: (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      go({ view });
-    } }, element("b", {}, name), element("span", {}, text)));
 }

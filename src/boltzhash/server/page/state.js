@@ -11,6 +11,9 @@ const DEFAULTS = {
   bit: null,
   alike: 80, // percent
   matrix: "",
+  at: "", // what of the map is in view
+  region: null, // of the map, to search within
+  point: null, // of the map, the place of its document
 };
 const JSON_NAMES = ["like", "where"];
 const WAYS = ["both", "words", "codes"];
@@ -27,7 +30,7 @@ export function read() {
       } catch {
         continue; // a link that was cut short
       }
-    } else if (["k", "bit", "alike"].includes(name)) {
+    } else if (["k", "bit", "alike", "region", "point"].includes(name)) {
       const value = Number.parseInt(text, 10);
       if (Number.isFinite(value)) state[name] = value;
     } else state[name] = text;
@@ -56,6 +59,17 @@ export function address(state) {
 
 export function remember(state, { anew = false } = {}) {
   const target = address(state);
-  if (anew) history.pushState(null, "", target);
-  else history.replaceState(null, "", target);
+  entitle(state);
+  try {
+    if (anew) history.pushState(null, "", target);
+    else history.replaceState(null, "", target);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error; // too many in a few seconds, for some browsers: the next catches up
+  }
+}
+
+// The title of the window, and of the step of Back.
+export function entitle({ view, q }) {
+  const name = { map: "Map", bits: "Topics", duplicates: "Duplicates" }[view] ?? q.trim().slice(0, 60);
+  document.title = name ? `${name} · boltzhash` : "boltzhash";
 }
