@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.datasets import Corpus as LabelledTexts
-from boltzhash.datasets import fetch_corpus
+from boltzhash.datasets import Part, fetch_corpus
 from boltzhash.datasets.jsonl import read_jsonl
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.text.tfidf import TfIdf
@@ -93,11 +93,11 @@ def _from_parts(texts: LabelledTexts, words: dict[str, Any]) -> Corpus:
 
 
 def _first_lines(texts: LabelledTexts) -> LabelledTexts:
-    parts = {
-        name: replace(part, texts=[text.partition("\n")[0] for text in part.texts])
-        for name, part in (("train", texts.train), ("val", texts.val), ("test", texts.test))
-    }
-    return replace(texts, **parts)
+    def first_lines(part: Part) -> Part:
+        return replace(part, texts=[text.partition("\n")[0] for text in part.texts])
+
+    train, val, test = (first_lines(part) for part in (texts.train, texts.val, texts.test))
+    return replace(texts, train=train, val=val, test=test)
 
 
 def checksum(paths: Iterable[str | Path]) -> str:
