@@ -162,8 +162,8 @@ def _report(hasher: Hasher, output: Path, seconds: float) -> dict[str, Any]:
         "bit_balance": hasher.bit_balance_,
         "seconds": round(seconds, 1),
     }
-    if hasher.feature_scaling_ is not None:
-        report["features"] = len(hasher.feature_scaling_.mean)
+    if hasher.n_feature_columns is not None:
+        report["features"] = hasher.n_feature_columns
     history = getattr(hasher, "history_", None)
     if history:
         last = history[-1]

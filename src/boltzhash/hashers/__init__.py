@@ -35,6 +35,7 @@ _KINDS: list[type[Hasher]] = [
 HASHERS = {kind.__name__: kind for kind in _KINDS}
 # Arguments that models saved before do not have, with what these did.
 ADDED_LATER = {"stem": False, "output": "codes"}
+ADDED_TO = {"CorrSH": {"latent_dimensions": (64,), "neighbour_rounds": 0}}
 
 
 def load(folder: str | Path) -> Hasher:
@@ -46,7 +47,7 @@ def load(folder: str | Path) -> Hasher:
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
-    params = {**ADDED_LATER, **params}
+    params = {**ADDED_LATER, **ADDED_TO.get(kind, {}), **params}
     differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
     if differ:
         raise ModelError(

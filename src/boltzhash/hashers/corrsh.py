@@ -6,7 +6,8 @@ docs/models/corrsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,9 +15,18 @@ from scipy import sparse
 from boltzhash.arguments import check_choice, check_integer, check_number
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
+from boltzhash.hashers.shared.halves import agreement_of_halves, cut_documents, n_nearest
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
-from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
+from boltzhash.hashers.shared.neighbours import (
+    SCALES,
+    LatentSemantics,
+    RowNumbers,
+    Vectors,
+    nearest_by_cosine,
+    nearest_vectors,
+)
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
+from boltzhash.hashers.shared.trained import enough_epochs
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
@@ -27,6 +37,29 @@ if TYPE_CHECKING:
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
 ONE_NETWORK_BITS = 32  # longer codes are made by two networks
+
+DOCUMENTS_A_NEIGHBOUR = 200  # in so many documents one is counted as a neighbour,
+FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 20, 100  # within these bounds
+# A round: codes learned in a short training, by which neighbours are looked for again.
+ROUNDS = 2
+ROUND_BITS = 64
+ROUND_EPOCHS = 10
+ROUND_MINIMUM_STEPS = 400
+ROUND_DOCUMENTS = 1000  # fewer are too few to say whether rounds are worth it
+SOFTNESS = 4.0  # of the step from 0 to 1 by which locations count
+
+
+class NeighbourChoice(NamedTuple):
+    """Which neighbours a fit took, and why.
+
+    Agreements are those of :func:`boltzhash.hashers.shared.halves.agreement_of_halves`: between 0 and
+    1, the more the better.
+    """
+
+    neighbours: int  # of each document
+    of_words: float | None  # the agreement by latent semantics; None if nothing was compared
+    of_codes: tuple[float, ...]  # that by the codes of each round
+    rounds: int  # how many of these were used
 
 
 class CorrSH(DeepHasher):
@@ -56,14 +89,23 @@ class CorrSH(DeepHasher):
         in :class:`BMSH`.
     ranking : float, default=0.0
         Weight of :class:`RBSH`'s ranking loss; 0 for none.
-    neighbours : int, default=20
-        How many of the nearest documents, by latent semantic analysis or by the cosine of centred
-        features, a document's code should also stand for. Every epoch one of them is drawn: some of its
-        words are asked for as well, and its code should be nearer than those of other documents. 0 for
-        none, as published.
-    neighbour_share : float, default=0.2
+    neighbours : int or None, default=None
+        How many of the nearest documents a document's code should also stand for. Every epoch one of
+        them is drawn: some of its words are asked for as well, and its code should be nearer than
+        those of other documents. None is one in 200 documents, at least 20 and at most 100 (with
+        features 20). 0 for none, as published.
+    latent_dimensions : tuple of int, default=(8, 16, 32, 64, 128, 256)
+        Neighbours are near by latent semantic analysis with so many dimensions, all of these numbers
+        at once. Not used with features, of which it is the cosine of centred rows.
+    neighbour_rounds : int or None, default=None
+        How often, before the training that counts, a short one learns codes of 64 bits, by which,
+        together with latent semantics, the neighbours are looked for again. None lets the corpus
+        choose: 2 if the codes of the first round agree better than latent semantics on what is near
+        to the two halves of a document (``neighbour_choice_``), 0 if not, for fewer than 1,000
+        documents, and with features.
+    neighbour_share : float, default=0.3
         Which share of the words asked for is the neighbour's.
-    contrast : float, default=1.0
+    contrast : float, default=2.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
         bits it is 32 / m of that, since short codes gain more.
     networks : int or None, default=None
@@ -87,6 +129,8 @@ class CorrSH(DeepHasher):
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
     n_features_in_ : int
+    neighbour_choice_ : NeighbourChoice or None
+        Which neighbours were taken, and by what; None without any.
 
     References
     ----------
@@ -108,6 +152,9 @@ class CorrSH(DeepHasher):
     (1, 2)
     """
 
+    neighbour_choice_: NeighbourChoice | None
+    _given_neighbours: RowNumbers | None = None  # what a round is told
+
     def __init__(
         self,
         n_bits: int = 64,
@@ -118,9 +165,11 @@ class CorrSH(DeepHasher):
         gradient: str = "straight-through",
         prior_groups: int = 0,
         ranking: float = 0.0,
-        neighbours: int = 20,
-        neighbour_share: float = 0.2,
-        contrast: float = 1.0,
+        neighbours: int | None = None,
+        latent_dimensions: tuple[int, ...] = SCALES,
+        neighbour_rounds: int | None = None,
+        neighbour_share: float = 0.3,
+        contrast: float = 2.0,
         networks: int | None = None,
         target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
@@ -143,6 +192,8 @@ class CorrSH(DeepHasher):
         self.prior_groups = prior_groups
         self.ranking = ranking
         self.neighbours = neighbours
+        self.latent_dimensions = latent_dimensions
+        self.neighbour_rounds = neighbour_rounds
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.networks = networks
@@ -261,13 +312,66 @@ class CorrSH(DeepHasher):
     def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
         if self.ranking:
             documents = documents._replace(companions=weak_triplets(matrix))
-        if self.neighbours:
-            if isinstance(documents.inputs, np.ndarray):
-                near = nearest_vectors(documents.inputs, self.neighbours)
-            else:
-                near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
+        self.neighbour_choice_ = None
+        if self.neighbours != 0:
+            near = self._near(documents, matrix, seed)
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
+
+    def _near(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> RowNumbers:
+        """The neighbours of each document: (n, K)."""
+        if self._given_neighbours is not None:
+            return self._given_neighbours
+        if isinstance(documents.inputs, np.ndarray):
+            k = FEWEST_NEIGHBOURS if self.neighbours is None else self.neighbours
+            self.neighbour_choice_ = NeighbourChoice(k, None, (), 0)
+            return nearest_vectors(documents.inputs, k)
+        n = matrix.shape[0]
+        k = min(MOST_NEIGHBOURS, max(FEWEST_NEIGHBOURS, n // DOCUMENTS_A_NEIGHBOUR))
+        k = k if self.neighbours is None else self.neighbours
+        latent = LatentSemantics(matrix, self.latent_dimensions, np.random.RandomState(seed))
+        by_words = latent(matrix)
+        near = nearest_by_cosine(by_words, k)
+        rounds = self.neighbour_rounds
+        if rounds is None:
+            rounds = ROUNDS if n >= ROUND_DOCUMENTS else 0
+        self.neighbour_choice_ = NeighbourChoice(k, None, (), 0)
+        if not rounds:
+            return near
+        halved = cut_documents(matrix, np.random.default_rng(seed))
+        of_words = _agreement(latent, by_words, halved)
+        of_codes: list[float] = []
+        for number in range(1, rounds + 1):
+            shown = f"finding neighbours, round {number} of {rounds}"
+            learned = self._round(matrix, near, seed + number, shown)
+            locations = learned._all_locations(matrix)
+            of_codes.append(_agreement(learned._signs, _signs(locations), halved))
+            if self.neighbour_rounds is None and of_codes[0] < of_words:
+                rounds = 0
+                break
+            near = nearest_by_cosine(_side_by_side(by_words, locations), k)
+        self.neighbour_choice_ = NeighbourChoice(k, of_words, tuple(of_codes), rounds)
+        return near
+
+    def _round(self, matrix: sparse.csr_matrix, near: RowNumbers, seed: int, shown: str) -> CorrSH:
+        """A model of 64 bits, from a short training with these neighbours."""
+        short = enough_epochs(matrix.shape[0], self.batch_size, ROUND_EPOCHS, ROUND_MINIMUM_STEPS)
+        changes = {"n_bits": ROUND_BITS, "networks": None, "epochs": short, "random_state": seed}
+        learned = CorrSH(**{**self.get_params(), **changes})
+        learned._given_neighbours = near
+        learned._progress_shown = shown
+        learned.tfidf_, learned.feature_scaling_ = None, None
+        learned.n_features_in_ = matrix.shape[1]
+        learned._fit_matrix(matrix, None, None, None)
+        return learned
+
+    def _all_locations(self, matrix: sparse.csr_matrix) -> Vectors:
+        """μ of many documents, (n, n_bits)."""
+        blocks = (matrix[start : start + 4096] for start in range(0, matrix.shape[0], 4096))
+        return np.concatenate([self._margins(block).astype(np.float32) for block in blocks])
+
+    def _signs(self, matrix: sparse.csr_matrix) -> Vectors:
+        return _signs(self._all_locations(matrix))
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
@@ -361,7 +465,15 @@ class CorrSH(DeepHasher):
         check_number("ranking", self.ranking, at_least=0)
         if self.ranking:
             check_labeller()
-        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
+        for name in ("neighbours", "neighbour_rounds"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 0, "an integer of 0 or more, or None")
+        if not isinstance(self.latent_dimensions, tuple | list) or not self.latent_dimensions:
+            raise ValueError(
+                f"latent_dimensions must be a tuple of integers, got {self.latent_dimensions!r}"
+            )
+        for scale in self.latent_dimensions:
+            check_integer("latent_dimensions", scale, 1, "positive integers")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
         if self.networks is not None:
@@ -374,3 +486,27 @@ class CorrSH(DeepHasher):
                 raise ValueError(
                     f"n_bits={self.n_bits} cannot be divided among {self.networks} networks equally"
                 )
+
+
+def _side_by_side(by_words: Vectors, locations: Vectors) -> Vectors:
+    """Vectors whose product is the sum of the cosines of both; locations count up to a limit."""
+    soft = np.tanh(locations / SOFTNESS)
+    lengths = np.linalg.norm(soft, axis=1, keepdims=True)
+    return np.hstack([by_words, soft / np.maximum(lengths, np.finfo(np.float32).tiny)])
+
+
+def _signs(locations: Vectors) -> Vectors:
+    """Bits as −1 and 1."""
+    return np.where(locations > 0, np.float32(1), np.float32(-1))
+
+
+def _agreement(
+    vectors_of: Callable[[sparse.csr_matrix], Vectors],
+    documents: Vectors,
+    halved: tuple[RowNumbers, sparse.csr_matrix, sparse.csr_matrix],
+) -> float:
+    """The mean agreement of the halves of some documents."""
+    own, one, other = halved
+    k = n_nearest(len(documents))
+    each = agreement_of_halves(vectors_of(one), vectors_of(other), documents, own, k)
+    return float(each.mean()) if len(own) else 0.0

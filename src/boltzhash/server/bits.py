@@ -12,6 +12,7 @@ from boltzhash.codes import Bits, Codes, unpack
 from boltzhash.collection import Collection, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import code_of, coded_query
 from boltzhash.hashers import Hasher
 from boltzhash.server.answers import (
     hits_as_json,
@@ -151,12 +152,15 @@ def _sample(collection: Collection) -> Sample:
 def surest_documents(hasher: Hasher, sample: Sample) -> list[tuple[Surest, Surest]]:
     """For each bit the documents with the largest margins above and below 0.
 
-    Margins, not probabilities: those round to 1 for most documents, and then say nothing.
+    Margins, not probabilities: those round to 1 for most documents, and then say nothing. If codes are
+    made from features, which are not kept, it is as sure of one as of another, and the first are shown.
     """
     nobody = Surest(sample.places[:0], sample.codes[:0])
     if not sample.texts:
         return [(nobody, nobody)] * hasher.n_bits
-    margins, bits = hasher.margins(sample.texts), unpack(sample.codes)
+    bits = unpack(sample.codes)
+    reads_texts = hasher.n_feature_columns is None
+    margins = hasher.margins(sample.texts) if reads_texts else np.zeros(bits.shape)
 
     def of(number: int, *, on: bool) -> Surest:
         (rows,) = np.nonzero(bits[:, number] == on)
@@ -185,10 +189,12 @@ def correlations(bits: Bits) -> Matrix:
 def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
     """The mean of Σ = D + UUᵀ over documents, its diagonal 0; None without such a posterior.
 
+    None as well if it comes from features, which are not kept.
+
     Σ couples the bits of the Boltzmann posterior: two with a positive entry tend to be on together.
     """
     posterior_of = getattr(hasher, "posterior", None)
-    if posterior_of is None or not texts:
+    if posterior_of is None or not texts or hasher.n_feature_columns is not None:
         return None
     factor = posterior_of(texts).factor
     if factor.shape[2] == 0:
@@ -244,7 +250,8 @@ class _Asked(NamedTuple):
 def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> _Asked:
     cut = collection.words
     if isinstance(query, TextQuery):
-        (code,) = collection.hasher.encode([query.text])
+        hasher = collection.hasher
+        code = code_of(hasher, coded_query(hasher, query.text, query.features))
         return _Asked(code, set(tokenize(query.text)), Sought.by_query(cut, query.text))
     if isinstance(query, IdQuery):
         document, packed, _ = stored_document(collection, query.id)

@@ -265,7 +265,7 @@ class Hasher(Estimator):
         check_is_fitted(self)
         rows = self._as_rows(block)
         if self.feature_scaling_ is not None and not isinstance(rows, np.ndarray):
-            raise self._needs_features(self.feature_scaling_)
+            raise self.needs_features()
         return rows
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
@@ -442,26 +442,40 @@ class Hasher(Estimator):
         return self.tfidf(block) if isinstance(block, list) else block
 
     def _raw_blocks(self, X: Any, features: Any) -> Iterator[list[str] | DocumentRows]:
-        check_is_fitted(self)
-        scaling = self.feature_scaling_
-        if scaling is None and features is None:
+        dense = self.checked_features(features)
+        if dense is None:
             return self._word_blocks(X)
-        if scaling is None:
+        return feature_blocks(dense, None if X is None else one_by_one(X))
+
+    def checked_features(self, features: Any) -> Features | None:
+        """The features that documents come with, as an array; None if the model reads words.
+
+        They are refused if the model was fitted without, missed if it was fitted with them.
+        """
+        check_is_fitted(self)
+        if features is None and self.n_feature_columns is None:
+            return None
+        if features is None:
+            raise self.needs_features()
+        if self.n_feature_columns is None:
             self._features(features)
             raise ValueError(
                 f"this {type(self).__name__} was fitted without features and reads words: pass "
                 "only documents, or fit it with features="
             )
-        if features is None:
-            raise self._needs_features(scaling)
-        dense = check_features(features, len(scaling.mean))
-        return feature_blocks(dense, None if X is None else one_by_one(X))
+        return check_features(features, self.n_feature_columns)
 
-    def _needs_features(self, scaling: FeatureScaling) -> ValueError:
+    @property
+    def n_feature_columns(self) -> int | None:
+        """How long the vectors are that codes are made from; None if they are made from words."""
+        return None if self.feature_scaling_ is None else len(self.feature_scaling_.mean)
+
+    def needs_features(self) -> ValueError:
+        """The error for those who give texts alone to a model that was fitted with features."""
         return ValueError(
             f"this {type(self).__name__} was fitted with features and makes codes from those, not from "
             f"words: pass features= (--features on the command line), a matrix with "
-            f"{len(scaling.mean)} columns"
+            f"{self.n_feature_columns} columns"
         )
 
     def _features(self, features: Any) -> Features:
