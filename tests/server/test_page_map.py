@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -84,11 +85,18 @@ def on_screen(page: Any, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def boxes(page: Any) -> dict[int, dict[str, float]]:
-    """The labels in view, by region."""
-    return {
-        int(label.get_attribute("data-region")): label.bounding_box()
-        for label in page.locator(".map .region").all()
-    }
+    """The labels in view, by region, all as of one moment."""
+    found = page.evaluate(
+        "[...document.querySelectorAll('.map .region')]"
+        ".map(label => [Number(label.dataset.region), label.getBoundingClientRect().toJSON()])"
+    )
+    return dict(found)
+
+
+def until_listed(page: Any, titles: list[str]) -> None:
+    """Wait until these hits stand beside the map."""
+    listed = "[...document.querySelectorAll('.map-hits .title')].map(title => title.innerText)"
+    until(page, f"JSON.stringify({listed}) === JSON.stringify({json.dumps(titles)})")
 
 
 def is_at(one: dict[int, dict[str, float]], other: dict[int, dict[str, float]]) -> bool:
@@ -190,9 +198,8 @@ def test_a_click_opens_a_panel_and_back_closes_it(seen: Watched, atlas: Atlas) -
     text = atlas.service.post("/v1/documents/get", ids=[title]).json()["documents"][0]["text"]
     assert page.locator(".beside .text").inner_text() == text
     page.get_by_role("button", name="More like this").click()
-    page.wait_for_selector(".map-hits .title")
     alike = atlas.service.post("/v1/similar", id=title, k=20).json()
-    assert page.locator(".map-hits .title").all_inner_texts() == [h["title"] for h in alike["hits"]]
+    until_listed(page, [hit["title"] for hit in alike["hits"]])
     page.go_back()
     page.wait_for_selector(".beside .text")
     assert page.locator(".beside h2").inner_text() == title
@@ -268,11 +275,10 @@ def pixel(page: Any, x: float, y: float) -> list[int]:
 def test_hits_light_up(seen: Watched, atlas: Atlas) -> None:
     page = open_map(seen)
     page.locator("#q").fill("th321 th322")
-    until(page, "document.querySelectorAll('.map-hits li').length > 0")
     asked = {"text": "th321 th322", "k": 100}
     hits = atlas.service.post("/v1/search", **asked).json()["hits"]
-    shown = page.locator(".map-hits .title").all_inner_texts()
-    assert shown == [hit["title"] for hit in hits[:20]]
+    shown = [hit["title"] for hit in hits[:20]]
+    until_listed(page, shown)
     assert page.locator(".map-hits mark").count() > 0
     assert "q=th321" in page.url
     at = on_screen(page, atlas.points)
@@ -303,11 +309,10 @@ def test_a_click_on_a_label_searches_within(seen: Watched, atlas: Atlas) -> None
     ids = [hit["id"] for hit in found.json()["hits"]]
     everywhere = atlas.service.post("/v1/search", text="th111 common", k=100).json()["hits"]
     assert set(ids) <= inside < inside | {hit["id"] for hit in everywhere}
-    until(page, f"document.querySelector('.map-hits .title')?.innerText === '{ids[0]}'")
-    assert page.locator(".map-hits .title").all_inner_texts() == ids[:20]
+    until_listed(page, ids[:20])
     page.locator(".within .chip").click()
     until(page, "!location.search.includes('region=')")
-    until(page, f"document.querySelector('.map-hits .title').innerText === '{everywhere[0]['id']}'")
+    until_listed(page, [hit["id"] for hit in everywhere[:20]])
 
 
 @pytest.mark.parametrize(

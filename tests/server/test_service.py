@@ -820,7 +820,8 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
     assert asked["by"]["anyOf"][0]["enum"] == ["both", "words", "codes"]
     assert "rerank" not in asked
     page = served.client.get("/docs").text
-    for text in ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes"):
+    shown = ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes")
+    for text in (*shown, "facets.*.values[].count", "answers[].hits[].id"):
         assert text in page
 
 
@@ -836,6 +837,7 @@ def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> No
     if path == "/metrics":
         names = ("content-type",)  # it counts requests
     assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+    assert 'method="HEAD"' in served.client.get("/metrics").text
 
 
 def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:

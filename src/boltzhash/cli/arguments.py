@@ -120,15 +120,20 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def read_documents(options: argparse.Namespace, on_bad: OnBad | None = None) -> Iterator[Document]:
+def read_documents(
+    options: argparse.Namespace, on_bad: OnBad | None = None, field: str | None = None
+) -> Iterator[Document]:
     """The documents of the corpus that the options name, with metadata if the command takes any.
 
-    ``on_bad`` is told of records that ``--skip-bad`` leaves out.
+    ``on_bad`` is told of records that ``--skip-bad`` leaves out; ``field`` is all the metadata that a
+    command wants which has no option for them.
     """
     from boltzhash.corpus import read_corpus
 
     wanted: bool | list[str] = hasattr(options, "metadata")
-    if wanted and options.metadata is not None:
+    if field is not None:
+        wanted = [field]
+    elif wanted and options.metadata is not None:
         wanted = [name for name in options.metadata.split(",") if name]
     return read_corpus(
         options.corpus,

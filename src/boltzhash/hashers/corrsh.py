@@ -6,60 +6,51 @@ docs/models/corrsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.hashers.shared import neighbour_choice
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
-from boltzhash.hashers.shared.halves import agreement_of_halves, cut_documents, n_nearest
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
-from boltzhash.hashers.shared.neighbours import (
-    SCALES,
-    LatentSemantics,
-    RowNumbers,
-    Vectors,
-    nearest_by_cosine,
-    nearest_vectors,
+from boltzhash.hashers.shared.labels import with_same_label
+from boltzhash.hashers.shared.neighbour_choice import (
+    FEWEST,
+    Locations,
+    NeighbourChoice,
+    n_neighbours,
 )
+from boltzhash.hashers.shared.neighbours import SCALES, RowNumbers, Vectors, nearest_vectors
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
-from boltzhash.hashers.shared.trained import enough_epochs
+from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
 ONE_NETWORK_BITS = 32  # longer codes are made by two networks
 
-DOCUMENTS_A_NEIGHBOUR = 200  # in so many documents one is counted as a neighbour,
-FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 20, 100  # within these bounds
-# A round: codes learned in a short training, by which neighbours are looked for again.
-ROUNDS = 2
-ROUND_BITS = 64
-ROUND_EPOCHS = 10
-ROUND_MINIMUM_STEPS = 400
-ROUND_DOCUMENTS = 1000  # fewer are too few to say whether rounds are worth it
-SOFTNESS = 4.0  # of the step from 0 to 1 by which locations count
+# The first of two trainings, whose codes find neighbours for the second.
+FIRST_BITS = 64
+FIRST_SHARE = 0.8  # of the epochs of the second
+BLOCK = 4096  # documents whose locations are computed at a time
+
+logger = logging.getLogger("boltzhash")
 
 
-class NeighbourChoice(NamedTuple):
-    """Which neighbours a fit took, and why.
-
-    Agreements are those of :func:`boltzhash.hashers.shared.halves.agreement_of_halves`: between 0 and
-    1, the more the better.
-    """
-
-    neighbours: int  # of each document
-    of_words: float | None  # the agreement by latent semantics; None if nothing was compared
-    of_codes: tuple[float, ...]  # that by the codes of each round
-    rounds: int  # how many of these were used
+class _NotWorthItError(Exception):
+    """Ends a first training whose codes are worse than what there was without it."""
 
 
 class CorrSH(DeepHasher):
@@ -93,16 +84,16 @@ class CorrSH(DeepHasher):
         How many of the nearest documents a document's code should also stand for. Every epoch one of
         them is drawn: some of its words are asked for as well, and its code should be nearer than
         those of other documents. None is one in 200 documents, at least 20 and at most 100 (with
-        features 20). 0 for none, as published.
+        features 20), of few documents no more than a tenth. 0 for none, as published.
     latent_dimensions : tuple of int, default=(8, 16, 32, 64, 128, 256)
         Neighbours are near by latent semantic analysis with so many dimensions, all of these numbers
         at once. Not used with features, of which it is the cosine of centred rows.
-    neighbour_rounds : int or None, default=None
-        How often, before the training that counts, a short one learns codes of 64 bits, by which,
-        together with latent semantics, the neighbours are looked for again. None lets the corpus
-        choose: 2 if the codes of the first round agree better than latent semantics on what is near
-        to the two halves of a document (``neighbour_choice_``), 0 if not, for fewer than 1,000
-        documents, and with features.
+    second_training : bool or None, default=None
+        Whether a shorter training comes first, which learns codes of 64 bits by which, together with
+        latent semantics, neighbours are looked for again. None lets the corpus choose: yes, if the
+        codes agree better than latent semantics on what is near to the two halves of documents that
+        were held out for this (``neighbour_choice_``). No for fewer than 1,000 documents, and with
+        features.
     neighbour_share : float, default=0.3
         Which share of the words asked for is the neighbour's.
     contrast : float, default=2.0
@@ -112,11 +103,14 @@ class CorrSH(DeepHasher):
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
+    label_neighbours : float, default=0.5
+        In fits with labels, which portion of a document's neighbours is drawn from documents of the same
+        label.
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
-        verbose.
+        label_weight, label_likelihood, label_guesses, language, stem, stop_words, token_pattern,
+        max_words, min_df, max_df, random_state, device, verbose.
 
     Attributes
     ----------
@@ -128,6 +122,8 @@ class CorrSH(DeepHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them. Not saved.
     n_features_in_ : int
     neighbour_choice_ : NeighbourChoice or None
         Which neighbours were taken, and by what; None without any.
@@ -150,6 +146,13 @@ class CorrSH(DeepHasher):
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
     >>> hasher.transform(features=[[0.7, 0.2]]).shape
     (1, 2)
+
+    Labels where there are some, None elsewhere:
+
+    >>> labels = (["sky", "sky", None, None] + ["food", "food", None, None]) * 5
+    >>> hasher = CorrSH(n_bits=16, epochs=5).fit([texts[i // 2 % 4] for i in range(40)], labels)
+    >>> hasher.labelling_
+    Labelling(documents=20, labels=2, agreement=1.0)
     """
 
     neighbour_choice_: NeighbourChoice | None
@@ -167,10 +170,11 @@ class CorrSH(DeepHasher):
         ranking: float = 0.0,
         neighbours: int | None = None,
         latent_dimensions: tuple[int, ...] = SCALES,
-        neighbour_rounds: int | None = None,
+        second_training: bool | None = None,
         neighbour_share: float = 0.3,
         contrast: float = 2.0,
         networks: int | None = None,
+        label_neighbours: float = 0.5,
         target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
@@ -193,10 +197,11 @@ class CorrSH(DeepHasher):
         self.ranking = ranking
         self.neighbours = neighbours
         self.latent_dimensions = latent_dimensions
-        self.neighbour_rounds = neighbour_rounds
+        self.second_training = second_training
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.networks = networks
+        self.label_neighbours = label_neighbours
 
     @classmethod
     def as_published(
@@ -292,7 +297,8 @@ class CorrSH(DeepHasher):
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
             loss = loss + self._contrast(posterior.location, beside, batch.share)
-        reconstruction, kl = -first.detach().mean(), second.detach().mean()
+        reconstruction = self._of_words(model, -first, s + noise, batch)
+        kl = second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
@@ -313,73 +319,97 @@ class CorrSH(DeepHasher):
         if self.ranking:
             documents = documents._replace(companions=weak_triplets(matrix))
         self.neighbour_choice_ = None
-        if self.neighbours != 0:
-            near = self._near(documents, matrix, seed)
+        n = matrix.shape[0]
+        k = n_neighbours(n) if self.neighbours is None else self.neighbours
+        if k:
+            near = self._near(documents, matrix, k, seed)
+            if documents.labels is not None:
+                random = np.random.default_rng(seed)
+                near = with_same_label(near, documents.labels, self.label_neighbours, random)
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
 
-    def _near(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> RowNumbers:
-        """The neighbours of each document: (n, K)."""
+    def _near(
+        self, documents: Documents, matrix: sparse.csr_matrix, k: int, seed: int
+    ) -> RowNumbers:
+        """The neighbours of each document: (n, k)."""
         if self._given_neighbours is not None:
             return self._given_neighbours
         if isinstance(documents.inputs, np.ndarray):
-            k = FEWEST_NEIGHBOURS if self.neighbours is None else self.neighbours
-            self.neighbour_choice_ = NeighbourChoice(k, None, (), 0)
+            k = min(k, FEWEST) if self.neighbours is None else k
+            self.neighbour_choice_ = NeighbourChoice(k)
             return nearest_vectors(documents.inputs, k)
-        n = matrix.shape[0]
-        k = min(MOST_NEIGHBOURS, max(FEWEST_NEIGHBOURS, n // DOCUMENTS_A_NEIGHBOUR))
-        k = k if self.neighbours is None else self.neighbours
-        latent = LatentSemantics(matrix, self.latent_dimensions, np.random.RandomState(seed))
-        by_words = latent(matrix)
-        near = nearest_by_cosine(by_words, k)
-        rounds = self.neighbour_rounds
-        if rounds is None:
-            rounds = ROUNDS if n >= ROUND_DOCUMENTS else 0
-        self.neighbour_choice_ = NeighbourChoice(k, None, (), 0)
-        if not rounds:
-            return near
-        halved = cut_documents(matrix, np.random.default_rng(seed))
-        of_words = _agreement(latent, by_words, halved)
-        of_codes: list[float] = []
-        for number in range(1, rounds + 1):
-            shown = f"finding neighbours, round {number} of {rounds}"
-            learned = self._round(matrix, near, seed + number, shown)
-            locations = learned._all_locations(matrix)
-            of_codes.append(_agreement(learned._signs, _signs(locations), halved))
-            if self.neighbour_rounds is None and of_codes[0] < of_words:
-                rounds = 0
-                break
-            near = nearest_by_cosine(_side_by_side(by_words, locations), k)
-        self.neighbour_choice_ = NeighbourChoice(k, of_words, tuple(of_codes), rounds)
+        near, self.neighbour_choice_ = neighbour_choice.choose_neighbours(
+            matrix,
+            k,
+            tuple(self.latent_dimensions),
+            self.second_training,
+            partial(self._first_training, seed=seed + 1),
+            seed,
+        )
+        if self.verbose:
+            logger.info("%s", self.neighbour_choice_)
         return near
 
-    def _round(self, matrix: sparse.csr_matrix, near: RowNumbers, seed: int, shown: str) -> CorrSH:
-        """A model of 64 bits, from a short training with these neighbours."""
-        short = enough_epochs(matrix.shape[0], self.batch_size, ROUND_EPOCHS, ROUND_MINIMUM_STEPS)
-        changes = {"n_bits": ROUND_BITS, "networks": None, "epochs": short, "random_state": seed}
-        learned = CorrSH(**{**self.get_params(), **changes})
-        learned._given_neighbours = near
-        learned._progress_shown = shown
-        learned.tfidf_, learned.feature_scaling_ = None, None
-        learned.n_features_in_ = matrix.shape[1]
-        learned._fit_matrix(matrix, None, None, None)
-        return learned
+    def _first_training(
+        self,
+        matrix: sparse.csr_matrix,
+        near: RowNumbers,
+        is_worth_it: Callable[[Locations], bool],
+        seed: int,
+    ) -> Locations | None:
+        """What a model of 64 bits says, after a shorter training with these neighbours.
 
-    def _all_locations(self, matrix: sparse.csr_matrix) -> Vectors:
+        After a quarter of it ``is_worth_it`` is asked; None if it is not, which ends the training.
+        """
+        epochs = math.ceil(FIRST_SHARE * self._n_epochs(matrix.shape[0]))
+        changes = {"n_bits": FIRST_BITS, "networks": None, "epochs": epochs, "random_state": seed}
+        first = CorrSH(**{**self.get_params(), **changes})
+        first._given_neighbours = near
+        first._progress_shown = "finding neighbours"
+        first.tfidf_, first.feature_scaling_ = None, None
+        first.n_features_in_ = matrix.shape[1]
+
+        def ask(first: CorrSH) -> None:
+            if first.history_[-1].epoch == math.ceil(epochs / 4) and not is_worth_it(
+                first._locations
+            ):
+                raise _NotWorthItError
+
+        try:
+            first._fit_matrix(matrix, None, None, None, ask)
+        except _NotWorthItError:
+            return None
+        return first._locations
+
+    def _locations(self, matrix: sparse.csr_matrix) -> Vectors:
         """μ of many documents, (n, n_bits)."""
-        blocks = (matrix[start : start + 4096] for start in range(0, matrix.shape[0], 4096))
+        blocks = (matrix[start : start + BLOCK] for start in range(0, matrix.shape[0], BLOCK))
         return np.concatenate([self._margins(block).astype(np.float32) for block in blocks])
 
-    def _signs(self, matrix: sparse.csr_matrix) -> Vectors:
-        return _signs(self._all_locations(matrix))
+    def _stored_arrays(self) -> Arrays:
+        arrays = super()._stored_arrays()
+        if self.neighbour_choice_ is not None:
+            numbers = [np.nan if x is None else float(x) for x in self.neighbour_choice_]
+            arrays["neighbour choice"] = np.array(numbers)
+        return arrays
 
-    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
+    @classmethod
+    def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
+        hasher = super()._restore(params, arrays, words)
+        hasher.neighbour_choice_ = None
+        if "neighbour choice" in arrays:
+            k, *agreements, second = arrays["neighbour choice"].tolist()
+            of_words, of_codes = (None if np.isnan(x) else x for x in agreements)
+            hasher.neighbour_choice_ = NeighbourChoice(int(k), of_words, of_codes, bool(second))
+        return hasher
+
+    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+        """The mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
-        decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_networks()
+            noisy_code, decoder.weight, decoder.bias, target, self._n_networks()
         )
 
     def _n_networks(self) -> int:
@@ -465,9 +495,12 @@ class CorrSH(DeepHasher):
         check_number("ranking", self.ranking, at_least=0)
         if self.ranking:
             check_labeller()
-        for name in ("neighbours", "neighbour_rounds"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 0, "an integer of 0 or more, or None")
+        if self.neighbours is not None:
+            check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more, or None")
+        if self.second_training is not None and not isinstance(self.second_training, bool):
+            raise ValueError(
+                f"second_training must be True, False or None, got {self.second_training!r}"
+            )
         if not isinstance(self.latent_dimensions, tuple | list) or not self.latent_dimensions:
             raise ValueError(
                 f"latent_dimensions must be a tuple of integers, got {self.latent_dimensions!r}"
@@ -476,6 +509,7 @@ class CorrSH(DeepHasher):
             check_integer("latent_dimensions", scale, 1, "positive integers")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
+        check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
             if self.networks > 1 and self.rank == "full":
@@ -486,27 +520,3 @@ class CorrSH(DeepHasher):
                 raise ValueError(
                     f"n_bits={self.n_bits} cannot be divided among {self.networks} networks equally"
                 )
-
-
-def _side_by_side(by_words: Vectors, locations: Vectors) -> Vectors:
-    """Vectors whose product is the sum of the cosines of both; locations count up to a limit."""
-    soft = np.tanh(locations / SOFTNESS)
-    lengths = np.linalg.norm(soft, axis=1, keepdims=True)
-    return np.hstack([by_words, soft / np.maximum(lengths, np.finfo(np.float32).tiny)])
-
-
-def _signs(locations: Vectors) -> Vectors:
-    """Bits as −1 and 1."""
-    return np.where(locations > 0, np.float32(1), np.float32(-1))
-
-
-def _agreement(
-    vectors_of: Callable[[sparse.csr_matrix], Vectors],
-    documents: Vectors,
-    halved: tuple[RowNumbers, sparse.csr_matrix, sparse.csr_matrix],
-) -> float:
-    """The mean agreement of the halves of some documents."""
-    own, one, other = halved
-    k = n_nearest(len(documents))
-    each = agreement_of_halves(vectors_of(one), vectors_of(other), documents, own, k)
-    return float(each.mean()) if len(own) else 0.0

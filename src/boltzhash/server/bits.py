@@ -137,7 +137,7 @@ class KnownBits:
             correlated,
             couplings(collection.hasher, sample.texts[:: max(1, len(sample.texts) // _COUPLED)]),
             grouped(correlated, words),
-            surest_documents(collection.hasher, sample),
+            surest_documents(collection.hasher, sample, correlated),
         )
         return self._view
 
@@ -149,18 +149,19 @@ def _sample(collection: Collection) -> Sample:
     return Sample(rows.places[read], rows.codes[read], [document.text for document in documents])
 
 
-def surest_documents(hasher: Hasher, sample: Sample) -> list[tuple[Surest, Surest]]:
+def surest_documents(
+    hasher: Hasher, sample: Sample, correlated: Matrix
+) -> list[tuple[Surest, Surest]]:
     """For each bit the documents with the largest margins above and below 0.
 
-    Margins, not probabilities: those round to 1 for most documents, and then say nothing. If codes are
-    made from features, which are not kept, it is as sure of one as of another, and the first are shown.
+    Margins, not probabilities: those round to 1 for most documents, and then say nothing. If codes come
+    from features, which are not kept, a bit is the surer the better the others agree with it.
     """
-    nobody = Surest(sample.places[:0], sample.codes[:0])
-    if not sample.texts:
-        return [(nobody, nobody)] * hasher.n_bits
     bits = unpack(sample.codes)
-    reads_texts = hasher.n_feature_columns is None
-    margins = hasher.margins(sample.texts) if reads_texts else np.zeros(bits.shape)
+    if hasher.n_feature_columns is not None:
+        margins = (bits * 2.0 - 1) @ correlated
+    else:
+        margins = hasher.margins(sample.texts) if sample.texts else np.zeros(bits.shape)
 
     def of(number: int, *, on: bool) -> Surest:
         (rows,) = np.nonzero(bits[:, number] == on)

@@ -78,7 +78,8 @@ class Guard:
         request_id = note_request_id(headers.get("x-request-id"))
         extra = {"x-request-id": request_id, **self._cross_origin_headers(headers)}
         outgoing = _Outgoing(send, extra)
-        if scope["method"] == "HEAD":  # uvicorn leaves out the body
+        method = scope["method"]
+        if method == "HEAD":  # uvicorn leaves out the body
             scope = {**scope, "method": "GET"}
         try:
             refusal = self._refusal(scope, headers)
@@ -99,7 +100,7 @@ class Guard:
             # By the pattern of the route: paths that clients make up must not become labels.
             route = getattr(scope.get("route"), "path", "other")
             elapsed = time.perf_counter() - start
-            self._metrics.observe(scope["method"], route, outgoing.status, elapsed)
+            self._metrics.observe(method, route, outgoing.status, elapsed)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         refusal = self._refusal_of_head(scope, headers)

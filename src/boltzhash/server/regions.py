@@ -3,9 +3,9 @@
 A region is a hill of density: the points from which one climbs to the same peak. Density is smoothed
 less and less, from a sixteenth of the map's width down to what the number of documents allows, so
 hills fall into smaller ones. The result is a tree. A name is made of the words that set a region's
-documents apart from all others and from those of the region around it, without the words that name that
-one. If few of its documents have
-any of them, as when a region holds many things, it is left without a name: those in it have theirs.
+documents apart from all others and from those of the region around it; what the name of that one says
+already counts only for the latter. If few of its documents have any of them, as when a region holds
+many things, it is left without a name: those in it have theirs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ON_A_HILL = 12  # documents that the smallest hills should have
 _LEAST = 5  # documents of a region that is given a name
 _NAMED_BY = 3  # words
 _LEAST_COVERED = 0.3  # of a region's documents must have one of them
-_MOST_OF_ITS_PARENT = 0.85  # a larger part is not a region of its own
+_MOST_OF_ITS_PARENT = 0.75  # a larger part is not a region of its own
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -188,15 +188,13 @@ def _names(regions: Regions, occurrences: Occurrences, cut: Words) -> list[list[
         scores = contrast(counts, size, everywhere[columns] - counts, n - size)
         if parent != NONE:
             around = inside[parent].toarray().ravel()[columns]
-            scores += contrast(counts, size, around - counts, int(sizes[parent]) - size)
-            scores[np.isin(columns, columns_of[parent][:_NAMED_BY])] = 0  # said already
-        columns_of.append(chosen_words(columns, scores, counts, occurrences.names, N_WORDS, cut))
-    return [
-        [occurrences.names[column] for column in chosen]
-        if _covers(chosen[:_NAMED_BY], regions.has(number), occurrences)
-        else []
-        for number, chosen in enumerate(columns_of)
-    ]
+            within = contrast(counts, size, around - counts, int(sizes[parent]) - size)
+            said = np.isin(columns, columns_of[parent][:_NAMED_BY])
+            scores = np.where(said, 0, scores) + within
+        chosen = chosen_words(columns, scores, counts, occurrences.names, N_WORDS, cut)
+        tells = _covers(chosen[:_NAMED_BY], regions.has(number), occurrences)
+        columns_of.append(chosen if tells else [])
+    return [[occurrences.names[column] for column in chosen] for chosen in columns_of]
 
 
 def _covers(columns: list[int], inside: NDArray[np.bool_], occurrences: Occurrences) -> bool:

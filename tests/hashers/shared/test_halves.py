@@ -24,10 +24,12 @@ def test_halves_share_no_word_and_together_are_the_document() -> None:
 
 
 def test_documents_of_one_word_are_not_cut() -> None:
-    matrix = sparse.csr_matrix(np.eye(3) + np.eye(3, k=2))
-    own, one, other = cut_documents(matrix, np.random.default_rng(0))
-    assert own.tolist() == [0]
-    assert (one.nnz, other.nnz) == (1, 1)
+    words = np.eye(30)
+    words[0, 2] = 1
+    matrix = sparse.csr_matrix(words)
+    halved = cut_documents(matrix, np.random.default_rng(0))
+    assert halved.others.tolist() == list(range(1, 30))
+    assert (halved.one.nnz, halved.other.nnz) == (1, 1)
 
 
 @pytest.mark.parametrize("cells", [1, 10**6])
@@ -51,7 +53,7 @@ def test_agreement_is_the_expectation_over_orders_of_ties(
                 order = np.lexsort((rng.random(20), -(codes @ vector)))
                 near.append([row for row in order if row != own[i]][:k])
             counted[i] += len(set(near[0]) & set(near[1])) / k
-    found = agreement_of_halves(one, other, codes, own, k)
+    found = agreement_of_halves(one, other, codes, k, own)
     np.testing.assert_allclose(found, counted / times, atol=0.03)
 
 
@@ -62,13 +64,13 @@ def test_neighbourhoods_that_mean_something_agree_better_than_those_that_do_not(
     for row, t in enumerate(topic):
         words[row, 10 * t + rng.permutation(10)[:6]] = 1
     matrix = sparse.csr_matrix(words)
-    own, one, other = cut_documents(matrix, rng)
+    halved = cut_documents(matrix, rng)
     by_topic = np.kron(np.eye(5), np.ones((10, 1))).astype(np.float32)
     at_random = rng.normal(size=(50, 5)).astype(np.float32)
-    means = [
-        agreement_of_halves(one @ v, other @ v, matrix @ v, own, k=50).mean()
-        for v in (by_topic, at_random)
-    ]
+    means = []
+    for v in (by_topic, at_random):
+        half = halved.one @ v, halved.other @ v
+        means.append(agreement_of_halves(*half, matrix[halved.others] @ v, k=50).mean())
     assert means[0] > 2 * means[1]
 
 

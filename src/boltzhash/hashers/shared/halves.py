@@ -6,6 +6,9 @@ something, both halves are near to the same documents.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -49,13 +52,29 @@ def _only(
     )
 
 
-def cut_documents(
-    matrix: sparse.csr_matrix, random: np.random.Generator
-) -> tuple[RowNumbers, sparse.csr_matrix, sparse.csr_matrix]:
-    """Some documents of two words or more, chosen at random: their row numbers and their halves."""
-    whole = np.flatnonzero(np.diff(matrix.indptr) >= 2)
-    chosen = np.sort(random.permutation(whole)[:DOCUMENTS])
-    return chosen, *halves(matrix[chosen], random)
+class Halved(NamedTuple):
+    """Some documents in halves, and the row numbers of all the others."""
+
+    one: sparse.csr_matrix
+    other: sparse.csr_matrix
+    others: RowNumbers
+
+    def agreement(
+        self, vectors_of: Callable[[sparse.csr_matrix], Vectors], others: Vectors
+    ) -> float:
+        """The mean agreement of the halves on what is near among the others."""
+        k = n_nearest(len(others))
+        halved = vectors_of(self.one), vectors_of(self.other)
+        return float(agreement_of_halves(*halved, others, k).mean())
+
+
+def cut_documents(matrix: sparse.csr_matrix, random: np.random.Generator) -> Halved:
+    """A tenth of the documents, at most 1,000, of two words or more, chosen at random."""
+    long_enough = np.flatnonzero(np.diff(matrix.indptr) >= 2)
+    n = min(DOCUMENTS, matrix.shape[0] // 10)
+    chosen = np.sort(random.permutation(long_enough)[:n])
+    others = np.setdiff1d(np.arange(matrix.shape[0]), chosen)
+    return Halved(*halves(matrix[chosen], random), others)
 
 
 def n_nearest(n_documents: int) -> int:
@@ -64,7 +83,7 @@ def n_nearest(n_documents: int) -> int:
 
 
 def agreement_of_halves(
-    one: Vectors, other: Vectors, documents: Vectors, own: RowNumbers, k: int
+    one: Vectors, other: Vectors, documents: Vectors, k: int, own: RowNumbers | None = None
 ) -> Floats:
     """Of the k documents nearest to one half, the share that is nearest to the other as well: (n,).
 
@@ -73,28 +92,30 @@ def agreement_of_halves(
     one, other : arrays of shape (n, d)
         The halves as vectors; products say how near something is. Of codes, bits as −1 and 1.
     documents : array of shape (n_documents, d)
-        All documents, whole.
-    own : array of shape (n,)
-        Which of these the halves come from: a document is not counted as near to itself.
+        What may be near.
+    own : array of shape (n,), optional
+        Which of these the halves come from, if they do: that is not counted as near.
 
     Documents as near as the k-th count in part: it is the expectation over random orders of ties.
 
     >>> line = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.float32)
-    >>> agreement_of_halves(line[:1], line[1:2], line, np.array([0]), 1)  # (-1, 1) is far from both
+    >>> agreement_of_halves(line[:1], line[1:2], line, 1, own=np.array([0]))  # to both, (1, 1)
     array([1.])
     """
     size = max(1, CELLS // len(documents))
     found = []
-    for start in range(0, len(own), size):
+    for start in range(0, len(one), size):
         rows = slice(start, start + size)
-        both = [_is_near(half[rows] @ documents.T, own[rows], k) for half in (one, other)]
+        itself = None if own is None else own[rows]
+        both = [_is_near(half[rows] @ documents.T, itself, k) for half in (one, other)]
         found.append((both[0] * both[1]).sum(axis=1) / k)
     return np.concatenate(found).astype(np.float64)
 
 
-def _is_near(similarities: Vectors, own: RowNumbers, k: int) -> Vectors:
+def _is_near(similarities: Vectors, own: RowNumbers | None, k: int) -> Vectors:
     """The probability that each document is among the k nearest, with ties in random order."""
-    similarities[np.arange(len(own)), own] = -np.inf
+    if own is not None:
+        similarities[np.arange(len(own)), own] = -np.inf
     last = -np.partition(-similarities, k - 1, axis=1)[:, k - 1 : k]
     nearer, tied = similarities > last, similarities == last
     share = (k - nearer.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True)

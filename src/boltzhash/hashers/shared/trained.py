@@ -120,8 +120,10 @@ class TrainedHasher(Hasher):
         )  # seed and documents
         fit = {"class": type(self).__name__, "boltzhash": __version__, "seed": seed}
         arrays: Arrays = {}
-        for name in ("inputs", "targets"):
+        for name in ("inputs", "targets", "labels"):
             matrix = getattr(documents, name)
+            if matrix is None:
+                continue
             if isinstance(matrix, np.ndarray):
                 arrays[name] = matrix
                 continue

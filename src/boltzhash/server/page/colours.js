@@ -47,7 +47,8 @@ export function regionColours(told) {
 function coloured(regions) {
   const children = new Map();
   regions.forEach(({ parent }, number) => children.set(parent, [...(children.get(parent) ?? []), number]));
-  const chosen = new Set(children.get(null) ?? []);
+  const tops = (children.get(null) ?? []).sort((a, b) => regions[b].size - regions[a].size);
+  const chosen = new Set(tops.slice(0, MOST_REGIONS));
   for (;;) {
     const parted = [...chosen].filter((number) => children.has(number)).sort((a, b) => regions[b].size - regions[a].size)[0];
     if (parted === undefined || chosen.size + children.get(parted).length > MOST_REGIONS) return [...chosen];

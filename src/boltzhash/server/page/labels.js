@@ -5,10 +5,12 @@ import { element } from "./dom.js";
 const MOST = 60;
 const ROOM = 17_000; // square pixels of map for each of them
 const APART = 6; // pixels
-const LEAST_SHARE = 0.007; // of all documents, to be named where all is in view
+const LEAST_SHARE = 0.007; // of all documents, to be named where all is in view,
+const FIRST = 24; // or to be among the largest
 const SHOWN_WORDS = 3;
 const SMALLEST = 13; // pixels of type
 const LARGEST = 21;
+const LARGEST_ON_A_PHONE = 17;
 
 export class Labels {
   // `regions` as the service tells them; `layer` lies over the map.
@@ -17,13 +19,14 @@ export class Labels {
     this.buttons = new Map();
     this.shown = [];
     const largest = Math.max(1, ...regions.map((region) => region.size));
+    const most = matchMedia("(max-width: 40rem)").matches ? LARGEST_ON_A_PHONE : LARGEST;
     this.all = regions.reduce((sum, { parent, size }) => sum + (parent === null ? size : 0), 0);
     this.candidates = regions
       .map((region, number) => ({ region, number }))
       .filter(({ region }) => region.words.length > 0 && region.size > 0)
       .sort((a, b) => b.region.size - a.region.size)
       .map(({ region, number }) => {
-        const type = Math.round(SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(region.size / largest));
+        const type = Math.round(SMALLEST + (most - SMALLEST) * Math.sqrt(region.size / largest));
         const lines = inLines(region.words.slice(0, SHOWN_WORDS));
         return { number, region, lines, type, x: region.x / 65535, y: region.y / 65535, box: null };
       });
@@ -33,16 +36,17 @@ export class Labels {
   place(view, zoomed, width, height, taken) {
     const focused = this.layer.contains(document.activeElement) ? Number(document.activeElement.dataset.region) : null;
     const seen = [];
-    for (const one of this.candidates) {
+    for (const [rank, one] of this.candidates.entries()) {
       const x = one.x * view.scale * view.stretch + view.left;
       const y = one.y * view.scale + view.top;
       if (x < 0 || y < 0 || x > width || y > height) continue;
-      if (one.region.size < (LEAST_SHARE * this.all) / zoomed ** 2 && one.number !== focused) continue;
+      const isLarge = rank < FIRST * zoomed ** 2 || one.region.size * zoomed ** 2 > LEAST_SHARE * this.all;
+      if (!isLarge && one.number !== focused) continue;
       const across = 2 * one.region.spread * view.scale * Math.sqrt(view.stretch);
-      const rank = one.number === focused ? 0 : across > 0.7 * Math.min(width, height) ? 2 : 1;
-      seen.push({ one, x, y, across, rank });
+      const turn = one.number === focused ? 0 : across > 0.7 * Math.min(width, height) ? 2 : 1;
+      seen.push({ one, x, y, across, turn });
     }
-    seen.sort((a, b) => a.rank - b.rank); // what fills the window leaves room to what is in it
+    seen.sort((a, b) => a.turn - b.turn); // what fills the window leaves room to what is in it
     const placed = [];
     const boxes = [...taken];
     const most = Math.min(MOST, (width * height) / ROOM);

@@ -10,6 +10,8 @@ import { Points, STRENGTHS } from "./points.js";
 import { remember } from "./state.js";
 
 const MOST_LIT = 100;
+const KEPT_CLEAR = 20; // of them, of names
+const CLEAR = 10; // pixels around each
 const PAUSE = 60; // milliseconds of not typing
 let live = null; // the map that is shown
 
@@ -87,7 +89,7 @@ class MapPage {
         this.state.at = at;
         remember(this.state);
       },
-      taken: () => [within(this.controls, frame)],
+      taken: () => [within(this.controls, frame), ...this.#hitBoxes()],
     });
     this.panel = element("aside", { class: "beside", "aria-label": "Beside the map" });
     this.input = element("input", {
@@ -313,10 +315,20 @@ class MapPage {
     this.#strengthen();
   }
 
+  // Where the best hits are: no name may cover them.
+  #hitBoxes() {
+    const points = (this.found?.hits ?? []).slice(0, KEPT_CLEAR).map(({ place }) => this.pointOf.get(place));
+    return points.filter((point) => point !== undefined).map((point) => {
+      const { x, y } = this.chart.where(point);
+      return { left: x - CLEAR, top: y - CLEAR, width: 2 * CLEAR, height: 2 * CLEAR };
+    });
+  }
+
   // How strongly each point is drawn: what is hidden or outside faint, hits lit, the chosen one most.
   #strengthen() {
     const { strengths, colours, n } = this.points;
     const region = this.pointed?.region ?? this.state.region;
+    this.labels.layer.classList.toggle("behind", this.found !== null);
     const inside = region === null || region === undefined ? null : this.#isInside(region);
     const base = this.found && this.pointed?.region === undefined ? STRENGTHS.FAINT : STRENGTHS.PLAIN;
     for (let i = 0; i < n; i++) {

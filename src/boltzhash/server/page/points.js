@@ -61,31 +61,41 @@ export class Points {
   // `palette` has [r, g, b] for each colour, `paper` is what lies under the points.
   draw(context, view, palette, paper) {
     const { width, height } = context.canvas;
-    if (this.image?.width !== width || this.image?.height !== height) this.image = context.createImageData(width, height);
-    const pixels = new Uint32Array(this.image.data.buffer);
-    pixels.fill(0);
+    if (this.image?.width !== width || this.image?.height !== height) {
+      this.image = context.createImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.pixels.fill(0);
     const ratio = devicePixelRatio || 1;
     const radius = dotRadius(this.n, view.scale, width, ratio);
-    const sprites = [
-      dots(palette, paper, radius, { alpha: 0.2 }),
-      dots(palette, paper, radius, { alpha: 0.86, rim: radius > 2.2 * ratio ? ratio : 0 }),
-      dots(palette, paper, Math.max(radius * 1.6, 4 * ratio), { alpha: 1, rim: 1.5 * ratio }),
-      dots(palette, paper, Math.max(radius * 2, 6 * ratio), { alpha: 1, rim: 2.5 * ratio }),
-    ];
+    if (this.drawnWith?.radius !== radius || this.drawnWith.palette !== palette || this.drawnWith.paper !== paper || this.drawnWith.width !== width) {
+      this.drawnWith = { radius, palette, paper, width };
+      this.dots = [
+        new Dots(palette, paper, radius, width, { alpha: 0.2 }),
+        new Dots(palette, paper, radius, width, { alpha: 0.86, rim: radius > 2.2 * ratio ? ratio : 0 }),
+        new Dots(palette, paper, Math.max(radius * 1.6, 4 * ratio), width, { alpha: 1, rim: 1.5 * ratio }),
+        new Dots(palette, paper, Math.max(radius * 2, 6 * ratio), width, { alpha: 1, rim: 2.5 * ratio }),
+      ];
+    }
+    for (const strength of [FAINT, PLAIN, LIT, CHOSEN]) this.#drawAll(strength, view, width, height);
+    context.putImageData(this.image, 0, 0);
+  }
+
+  #drawAll(strength, view, width, height) {
+    const { n, x, y, colours, strengths, pixels } = this;
+    const dots = this.dots[strength];
+    const { size } = dots;
     const wide = view.scale * view.stretch;
     const tall = view.scale;
-    for (const strength of [FAINT, PLAIN, LIT, CHOSEN]) {
-      const { size, solid, ofColour } = sprites[strength];
-      const half = (size - 1) / 2;
-      for (let i = 0; i < this.n; i++) {
-        if (this.strengths[i] !== strength) continue;
-        const x0 = Math.round(this.x[i] * wide + view.left - half);
-        const y0 = Math.round(this.y[i] * tall + view.top - half);
-        if (x0 <= -size || y0 <= -size || x0 >= width || y0 >= height) continue;
-        stamp(pixels, width, height, x0, y0, size, solid, ofColour[this.colours[i]]);
-      }
+    const [left, top] = [view.left - (size - 1) / 2 + 0.5, view.top - (size - 1) / 2 + 0.5];
+    for (let i = 0; i < n; i++) {
+      if (strengths[i] !== strength) continue;
+      const x0 = Math.floor(x[i] * wide + left);
+      const y0 = Math.floor(y[i] * tall + top);
+      if (x0 <= -size || y0 <= -size || x0 >= width || y0 >= height) continue;
+      if (x0 >= 0 && y0 >= 0 && x0 + size <= width && y0 + size <= height) dots.stamp(pixels, y0 * width + x0, colours[i]);
+      else dots.stampPart(pixels, width, height, x0, y0, colours[i]);
     }
-    context.putImageData(this.image, 0, 0);
   }
 
   // How dense the points lie, in their colours, on a canvas of few pixels that is shown enlarged.
@@ -132,41 +142,53 @@ function mean(values) {
 
 function dotRadius(n, scale, width, ratio) {
   const roomy = Math.min(2 * ratio, Math.sqrt((scale * scale) / Math.max(n, 1)) / 4);
-  return Math.min(5 * ratio, Math.max(1.1 * ratio, roomy, (1.2 * ratio * scale) / Math.max(width, 1) / 2));
+  const radius = Math.min(5 * ratio, Math.max(1.1 * ratio, roomy, (1.2 * ratio * scale) / Math.max(width, 1) / 2));
+  return Math.round(radius * 5) / 5; // in steps, so that discs are seldom made anew
 }
 
-// For each colour a disc, as pixels to be written, with a rim of paper that keeps neighbours apart.
-function dots(palette, paper, radius, { alpha, rim = 0 }) {
-  const size = Math.ceil(radius + rim) * 2 + 1;
-  const middle = (size - 1) / 2;
-  const solid = new Uint8Array(size * size);
-  const covers = new Float32Array(size * size);
-  const rims = new Uint8Array(size * size);
-  for (let at = 0; at < size * size; at++) {
-    const away = Math.hypot((at % size) - middle, Math.floor(at / size) - middle);
-    rims[at] = rim > 0 && away > radius + 0.5 ? 1 : 0;
-    covers[at] = Math.max(0, Math.min(1, radius + rim + 0.5 - away));
-    solid[at] = covers[at] >= 0.5 ? 1 : 0;
-  }
-  const ofColour = palette.map((rgb) => Uint32Array.from(covers, (cover, at) => {
-    const [r, g, b] = rims[at] ? paper : rgb;
-    const a = Math.round(255 * cover * (rims[at] ? 0.9 : alpha));
-    return a === 0 ? 0 : ((a << 24) | (b << 16) | (g << 8) | r) >>> 0;
-  }));
-  return { size, solid, ofColour };
-}
-
-function stamp(pixels, width, height, x0, y0, size, solid, sprite) {
-  const bottom = Math.min(size, height - y0);
-  const right = Math.min(size, width - x0);
-  for (let dy = Math.max(0, -y0); dy < bottom; dy++) {
-    const row = (y0 + dy) * width + x0;
-    for (let dx = Math.max(0, -x0); dx < right; dx++) {
-      const k = dy * size + dx;
-      const value = sprite[k];
-      // Edges are smooth on paper only: over another point they would need to be mixed.
-      if (value !== 0 && (solid[k] || (pixels[row + dx] >>> 24) < (value >>> 24))) pixels[row + dx] = value;
+// A disc in each colour, as pixels to be written, with a rim of paper that keeps neighbours apart.
+class Dots {
+  // `width` is that of the image, of which places are numbered row by row.
+  constructor(palette, paper, radius, width, { alpha, rim = 0 }) {
+    this.size = Math.ceil(radius + rim - 0.5) * 2 + 1;
+    const middle = (this.size - 1) / 2;
+    const cells = [];
+    for (let at = 0; at < this.size ** 2; at++) {
+      const [dx, dy] = [at % this.size, Math.floor(at / this.size)];
+      const away = Math.hypot(dx - middle, dy - middle);
+      const cover = Math.max(0, Math.min(1, radius + rim + 0.5 - away));
+      if (cover > 0.04) cells.push({ dx, dy, cover, isRim: rim > 0 && away > radius + 0.5 });
     }
+    cells.sort((a, b) => b.cover - a.cover); // those that are covered well come first
+    this.cells = cells;
+    this.n = cells.length;
+    this.solid = cells.filter(({ cover }) => cover >= 0.5).length;
+    this.offsets = Int32Array.from(cells, ({ dx, dy }) => dy * width + dx);
+    const pixel = ([r, g, b], opacity) => ((Math.max(1, Math.round(255 * opacity)) << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    this.values = new Uint32Array(palette.length * this.n);
+    palette.forEach((rgb, colour) => cells.forEach(({ cover, isRim }, k) => {
+      this.values[colour * this.n + k] = pixel(isRim ? paper : rgb, cover * (isRim ? 0.9 : alpha));
+    }));
+  }
+
+  // Edges are smooth on paper only: over another point they would need to be mixed.
+  stamp(pixels, at, colour) {
+    const { n, solid, offsets, values } = this;
+    const first = colour * n;
+    for (let k = 0; k < solid; k++) pixels[at + offsets[k]] = values[first + k];
+    for (let k = solid; k < n; k++) {
+      if (pixels[at + offsets[k]] >>> 24 < values[first + k] >>> 24) pixels[at + offsets[k]] = values[first + k];
+    }
+  }
+
+  // The same at the edge of the image.
+  stampPart(pixels, width, height, x0, y0, colour) {
+    this.cells.forEach(({ dx, dy }, k) => {
+      const [x, y] = [x0 + dx, y0 + dy];
+      const value = this.values[colour * this.n + k];
+      if (x < 0 || y < 0 || x >= width || y >= height) return;
+      if (k < this.solid || pixels[y * width + x] >>> 24 < value >>> 24) pixels[y * width + x] = value;
+    });
   }
 }
 
