@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.datasets import Corpus as LabelledTexts
 from boltzhash.datasets import fetch_corpus
+from boltzhash.datasets.jsonl import read_jsonl
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.text.tfidf import TfIdf
 
@@ -32,7 +35,9 @@ FROM_TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ng20-rbsh": ("newsgroups", RBSH_WORDS),
     "tmc-rbsh": ("tmc", RBSH_WORDS),
 }
-CORPORA = (*MAT_FILES, *FROM_TEXTS)
+TITLES = "stackoverflow"  # titles of questions, in JSONL alone
+HEADLINES = "headlines"  # of reuters: the first line of each text
+CORPORA = (*MAT_FILES, *FROM_TEXTS, TITLES, HEADLINES)
 
 
 class Split(NamedTuple):
@@ -61,7 +66,12 @@ def corpus(name: str) -> Corpus:
     folder = Path(os.environ["BOLTZHASH_DATA"])
     if name in MAT_FILES:
         return _from_mat(folder / MAT_FILES[name])
-    return _from_texts(*FROM_TEXTS[name], folder)
+    if name == TITLES:
+        return _from_parts(read_jsonl(folder / f"{TITLES}.jsonl.gz", TITLES), {})
+    if name == HEADLINES:
+        return _from_parts(_first_lines(fetch_corpus("reuters", data=folder)), {})
+    known, words = FROM_TEXTS[name]
+    return _from_parts(fetch_corpus(known, data=folder), words)
 
 
 def _from_mat(path: Path) -> Corpus:
@@ -72,15 +82,22 @@ def _from_mat(path: Path) -> Corpus:
     return Corpus(train, val, test, checksum([path]))
 
 
-def _from_texts(name: str, words: dict[str, Any], folder: Path) -> Corpus:
+def _from_parts(texts: LabelledTexts, words: dict[str, Any]) -> Corpus:
     """Vocabulary and weights from train, as a user's corpus would get them."""
-    texts = fetch_corpus(name, data=folder)
     tfidf = TfIdf(**words)
     train = Split(tfidf.fit_transform(texts.train.texts), texts.train.labels)
     val, test = (
         Split(tfidf.transform(part.texts), part.labels) for part in (texts.val, texts.test)
     )
     return Corpus(train, val, test, checksum(texts.files))
+
+
+def _first_lines(texts: LabelledTexts) -> LabelledTexts:
+    parts = {
+        name: replace(part, texts=[text.partition("\n")[0] for text in part.texts])
+        for name, part in (("train", texts.train), ("val", texts.val), ("test", texts.test))
+    }
+    return replace(texts, **parts)
 
 
 def checksum(paths: Iterable[str | Path]) -> str:

@@ -16,7 +16,9 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from boltzhash.codes import Codes, unpack
 from boltzhash.hashers import VDSH
+from boltzhash.hashers.shared.halves import agreement_of_halves, halves, n_nearest
 from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
 from boltzhash.training.networks import parallel_linear
@@ -40,6 +42,20 @@ def final(hasher: Any, corpus: Corpus) -> tuple[Precision, np.ndarray]:
         return float(values.mean())
 
     return Precision(precision(corpus.val), precision(corpus.test)), database
+
+
+def agreement(hasher: Any, corpus: Corpus, database: Codes) -> float:
+    """How well the halves of val's documents agree on the codes of train that are near: no labels.
+
+    At most 1,000 documents of two words or more, of which no hasher has learned.
+    """
+    matrix = corpus.val.tfidf[np.diff(corpus.val.tfidf.indptr) >= 2][:1000]
+    both = halves(matrix, np.random.default_rng(0))
+    one, other, documents = (
+        np.where(unpack(codes), np.float32(1), np.float32(-1))
+        for codes in (*(hasher.encode(half) for half in both), database)
+    )
+    return float(agreement_of_halves(one, other, documents, n_nearest(len(documents))).mean())
 
 
 class Curve:

@@ -21,10 +21,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 from experiments.results.files import Result, write
 from experiments.runs.sweeps import EXPERIMENTS, Run, unfinished
+
+FIRST_BITS = 64
 
 
 def make(run: Run, device: str) -> Any:
@@ -46,7 +48,7 @@ def measure(run: Run, device: str) -> Result:
     from boltzhash.codes import bit_balance, distinct, unpack
     from boltzhash.hashers.shared.deep import DeepHasher
     from experiments.runs.corpora import corpus
-    from experiments.runs.evaluation import Curve, final
+    from experiments.runs.evaluation import Curve, agreement, final
 
     data = corpus(run.corpus)
     hasher = make(run, device)
@@ -63,6 +65,7 @@ def measure(run: Run, device: str) -> Result:
         **identity(run, hasher),
         "precision": protocols(precision.test, epochs),
         "val_precision": precision.val,
+        "agreement": agreement(hasher, data, database),
         "curve": epochs,
         "distinct_codes": distinct(database),
         "bit_balance": round(bit_balance(unpack(database)), 4),
@@ -151,6 +154,8 @@ def main() -> None:
         for run in listed
         if run.seed in (options.seeds or seeds) and run.settings.name in (options.settings or names)
     )
+    # Of a corpus and a seed the first run finds the neighbours that the others take.
+    todo.sort(key=lambda run: run.bits != FIRST_BITS)
     sweep(todo, partial(measure, device=options.device), options.workers, options.seconds)
 
 
@@ -177,7 +182,7 @@ def sweep(
         ProcessPoolExecutor(
             workers,
             mp_context=get_context("spawn"),
-            initializer=keep_weak_labels,
+            initializer=keep_what_all_lengths_share,
             initargs=(kept,),
             max_tasks_per_child=runs_per_process,
         ) as pool,
@@ -205,13 +210,30 @@ def sweep(
         raise SystemExit("failed:\n" + "\n".join(failed))
 
 
-def keep_weak_labels(folder: str) -> None:
-    """RBSH's labeller takes longer than its training and is the same for all lengths and seeds."""
+def keep_what_all_lengths_share(folder: str) -> None:
+    """What takes as long as a training, and is the same for all lengths of a code."""
     from joblib import Memory
 
-    from boltzhash.hashers.shared import ranking
+    from boltzhash.hashers.shared import neighbour_choice, ranking
 
-    ranking.weak_neighbours = Memory(folder, verbose=0).cache(ranking.weak_neighbours)
+    memory = Memory(folder, verbose=0)
+    ranking.weak_neighbours = memory.cache(ranking.weak_neighbours)
+    choose: Any = neighbour_choice.choose_neighbours
+
+    def chosen(settings: dict[str, Any], first_training: Any, *arguments: Any) -> Any:
+        *before, seed = arguments
+        return choose(*before, first_training, seed)
+
+    kept = memory.cache(chosen, ignore=["first_training"])
+
+    def choose_once(*arguments: Any) -> Any:
+        *before, first_training, seed = arguments
+        settings = first_training.func.__self__.get_params()
+        for of_the_second in ("n_bits", "networks", "epochs"):
+            del settings[of_the_second]
+        return kept(settings, first_training, *before, seed)
+
+    neighbour_choice.choose_neighbours = cast(Any, choose_once)
 
 
 def _until(deadline: float, measured: Callable[[Run], Result], run: Run) -> Result | None:

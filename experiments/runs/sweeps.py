@@ -169,9 +169,30 @@ EXPERIMENTS: dict[str, list[Run]] = {
         [0],
     ),
     # What a user gets from the defaults, and whether a seed ever collapses.
-    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(10)),
+    "quality": grid("quality", [DEFAULT], MAIN, LENGTHS, range(5)),
     "quality-unseen": grid(
-        "quality-unseen", [DEFAULT, Settings("ITQ", "ITQ")], ["debian"], LENGTHS, range(5)
+        "quality-unseen",
+        [DEFAULT, Settings("ITQ", "ITQ")],
+        ["debian", "stackoverflow"],
+        LENGTHS,
+        range(5),
+    ),
+    # Does the measure that needs no labels rank codes as labels do?
+    "label-free": grid(
+        "label-free",
+        [
+            *WITHOUT[:1],
+            Settings("one-training", "CorrSH", {"second_training": False}),
+            Settings(
+                "one-scale",
+                "CorrSH",
+                {"second_training": False, "latent_dimensions": (64,), "neighbours": 20},
+            ),
+            *(Settings(name, name) for name in ("NASH", "VDSH", "ITQ", "LSH")),
+        ],
+        [*MAIN, "debian", "stackoverflow", "headlines"],
+        [8, 32, 128],
+        [0],
     ),
     "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
     "ingredients": grid("ingredients", [DEFAULT], MAIN, [8, 32, 128], range(5))

@@ -19,7 +19,15 @@ from pathlib import Path
 
 from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
-from experiments.tables import claims, gradients, margins, paper_tables, posterior, retrieval
+from experiments.tables import (
+    claims,
+    gradients,
+    labels,
+    margins,
+    paper_tables,
+    posterior,
+    retrieval,
+)
 from experiments.tables.cells import (
     PROTOCOLS,
     by_length,
@@ -266,6 +274,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,
     "confidence": confidence,
+    "labels": labels.labels_table,
     "retrieval": retrieval.figures_table,
     "retrieval-ratios": retrieval.ratios_table,
     "retrieval-differences": retrieval.differences_table,

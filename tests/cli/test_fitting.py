@@ -263,3 +263,53 @@ def test_explain_for_humans_says_the_same(fitted: Fitted) -> None:
 
 def test_explain_wants_a_positive_number_of_words(fitted: Fitted) -> None:
     assert "-1" in refused("explain", fitted.model, "--words", -1)
+
+
+def with_topics(some: Any = lambda number, topic: topic) -> str:
+    """The documents with a field ``topic``; records whose topic is None come without the field."""
+    records = []
+    for number, document in enumerate(DOCUMENTS):
+        topic = some(number, document["id"].partition("-")[0])
+        records.append(document if topic is None else {**document, "topic": topic})
+    return as_jsonl(records)
+
+
+def test_fit_learns_from_a_field_with_labels(fitted: Fitted, tmp_path: Path) -> None:
+    """Strings, lists of strings or nothing, as in Python."""
+    model = tmp_path / "model"
+    labels = ("fit", "-", "-o", model, *FIT, "--labels", "topic", "--device", "cpu", "--force")
+    out = succeed(*labels, stdin=with_topics())
+    assert "\n3 labels of 60 documents; words tell those that are held out with a kappa of " in out
+    report = json.loads(succeed(*labels, "--json", stdin=with_topics()))
+    assert report["labels"]["documents"] == 60
+    assert report["labels"]["agreement"] > 0.8
+    texts = [document["text"] for document in DOCUMENTS]
+    topics = [document["id"].partition("-")[0] for document in DOCUMENTS]
+    taught = boltzhash.CorrSH(16, epochs=20, device="cpu").fit(texts, topics)
+    assert boltzhash.load(model).fingerprint() == taught.fingerprint()
+    some = with_topics(lambda number, topic: None if number % 3 == 2 else [topic, "all"])
+    report = json.loads(succeed(*labels, "--json", stdin=some))
+    assert (report["labels"]["documents"], report["labels"]["labels"]) == (40, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--labels", "subject"], "--labels: no record has a field 'subject'"),
+        (["--labels", "topic", "--method", "ITQ"], "--labels is for CorrSH, NASH, BMSH, VDSH, "),
+        (
+            ["--labels", "topic", "--max-memory", "4GB"],
+            "max_memory takes a sample of the documents",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_learned_from(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    arguments = ("fit", tmp_path / "corpus.jsonl", "-o", tmp_path / "model", "--bits", 16)
+    (tmp_path / "corpus.jsonl").write_text(with_topics())
+    assert message in refused(*arguments, *options)
+    (tmp_path / "corpus.jsonl").write_text(with_topics(lambda *_: {"name": "sky"}))
+    bad = refused(*arguments, "--labels", "topic")
+    assert "the label of document 0 must be a string, a number, None or a list" in bad
+    assert names(tmp_path) == ["corpus.jsonl"]

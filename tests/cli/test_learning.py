@@ -212,7 +212,7 @@ def test_learning_goes_on_after_an_interruption(
 def test_what_was_learned_is_kept_before_anything_is_written(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: Any) -> int:
+    def interrupted(*_: Any, **__: Any) -> int:
         raise KeyboardInterrupt
 
     library = tmp_path / "library"

@@ -34,13 +34,14 @@ def test_wrong_options_are_named(folder: Path, options: tuple[str, ...], message
     assert message in refused("serve", folder, *options)
 
 
+@pytest.mark.parametrize("variable", ["BOLTZHASH_API_KEY", "BOLTZHASH_READ_KEY"])
 @pytest.mark.parametrize("key", ["", "with space", "clé-secrète", "new\nline"])
 def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, key: str
+    monkeypatch: pytest.MonkeyPatch, folder: Path, key: str, variable: str
 ) -> None:
-    monkeypatch.setenv("BOLTZHASH_API_KEY", key)
+    monkeypatch.setenv(variable, key)
     told = refused("serve", folder)
-    assert "BOLTZHASH_API_KEY must be" in told
+    assert f"{variable} must be" in told
     assert not key or key not in told
 
 
@@ -82,9 +83,13 @@ def test_settings_reach_workers_and_the_key_does_not_travel_with_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("BOLTZHASH_API_KEY", "secret-key")
+    monkeypatch.setenv("BOLTZHASH_READ_KEY", "reading-key")
     monkeypatch.setenv(SETTINGS_VARIABLE, "")
-    settings = Settings(str(tmp_path), ("https://example.org",), ("a.example",), "secret-key")
+    settings = Settings(
+        str(tmp_path), ("https://example.org",), ("a.example",), "secret-key", "reading-key"
+    )
     settings.to_environment()
-    assert "secret-key" not in os.environ[SETTINGS_VARIABLE]
-    assert "secret-key" not in repr(settings)
+    for key in ("secret-key", "reading-key"):
+        assert key not in os.environ[SETTINGS_VARIABLE]
+        assert key not in repr(settings)
     assert Settings.from_environment() == settings

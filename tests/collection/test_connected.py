@@ -14,12 +14,13 @@ import pytest
 from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
+from boltzhash.collection.collection import _CodedBatch
 from boltzhash.collection.engines import parse_location
 from boltzhash.collection.milvus.state import StateTable
 from boltzhash.collection.models import Coder
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Coded, coded_documents
+from boltzhash.encoding.coding import Coded, Given, coded_documents
 from boltzhash.errors import CollectionBusyError, CollectionError
 
 SECRET = "hunter2%2F"
@@ -228,9 +229,10 @@ def test_what_a_cluster_has_hashed_is_written(
         collection.add(documents(5))
         store = collection._store
         for coder in (hasher, other_hasher):
-            batch = coded_documents(coder, given)
+            batch = [Given(document) for document in given]
             made_by = Coder(coder.fingerprint(), coder)
-            collection._write_coded(made_by, batch, store.upsert, store.write)
+            coded = _CodedBatch(made_by, batch, coded_documents(coder, batch))
+            collection._write_coded(coded, collection._upserted, store.write)
             assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
             assert collection.get(3) == given[0]
             collection.check()

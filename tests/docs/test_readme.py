@@ -26,7 +26,10 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
     monkeypatch.chdir(tmp_path)
     texts = [f"{document['text']} interest rates" for document in make_documents(60)]
-    rows = [{"id": f"report-{i}", "text": text, "year": 2000 + i} for i, text in enumerate(texts)]
+    rows = [
+        {"id": f"report-{i}", "text": text, "year": 2000 + i, "topic": i % 3}
+        for i, text in enumerate(texts)
+    ]
     write_jsonl(Path("corpus.jsonl"), rows)
     write_jsonl(Path("huge.jsonl"), rows)
     write_jsonl(Path("queries.jsonl"), [{"_id": "q1", "text": "star planet"}])

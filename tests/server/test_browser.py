@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from boltzhash import Hasher
@@ -148,6 +150,36 @@ def test_a_collection_without_an_index_of_words(
         assert page.get_by_role("group", name="Find by").count() == 0
         assert "keeps no index of words" in page.locator(".search .hint").inner_text()
         assert page.locator(".hit .unit").count() == 20
+        context.close()
+
+
+def test_more_like_a_document_whose_id_javascript_would_round(browser: Any, folder: Path) -> None:
+    large = 2**53 + 1  # the other one is what it would be rounded to
+    with Collection.open(folder) as collection:
+        collection.add([{"id": large, "text": "A comet, itself.", "metadata": {"title": "This"}}])
+        collection.add([{"id": 2**53, "text": "Sugar.", "metadata": {"title": "Not this"}}])
+    context = browser.new_context()
+    with serving_in_a_thread(Settings(str(folder))) as served:
+        page = Watched(context.new_page(), f"http://localhost:{served.port}").open(
+            "?q=itself&by=words"
+        )
+        page.get_by_role("button", name="This", exact=True).click()
+        page.wait_for_selector("#reader-title >> text=This")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="More like this").first.click()
+        page.wait_for_url("**/?like=*")
+        assert json.loads(httpx.URL(page.url).params["like"]) == {"int64": str(large)}
+        page.wait_for_selector(".hit")
+        assert str(large) in page.locator(".like").inner_text()
+        assert page.get_by_role("button", name="This", exact=True).count() == 0
+        context.close()
+
+
+def test_the_page_asks_for_the_key_as_a_password(browser: Any, folder: Path) -> None:
+    context = browser.new_context(http_credentials={"username": "any", "password": "a-reader"})
+    with serving_in_a_thread(Settings(str(folder), read_key="a-reader")) as served:
+        page = Watched(context.new_page(), f"http://localhost:{served.port}").open("?q=moon")
+        page.wait_for_selector(".hit")
         context.close()
 
 
@@ -332,4 +364,4 @@ def test_nothing_runs_out_of_the_window(browser: Any, site: Any, view: str, widt
 
 def test_the_description_of_the_api(watched: Watched) -> None:
     page = watched.open("docs")
-    assert page.locator("h2", has_text="POST /v1/search").count() == 1
+    assert page.get_by_role("heading", name="POST /v1/search", exact=True).count() == 1

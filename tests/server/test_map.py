@@ -157,6 +157,20 @@ def test_a_map_of_another_model_is_not_shown(
         assert "rehashed" in told["message"]
 
 
+def test_a_hit_on_the_map_may_have_an_id_that_javascript_rounds(
+    folder: Path, serve: Callable[..., Any]
+) -> None:
+    large = 2**53 + 1
+    with Collection.open(folder) as collection:
+        collection.add([{"id": large, "text": "a large comet"}])
+    stored = put_on_a_grid(folder)
+    with serve(folder) as service:
+        found = service.post("/v1/map/search", text="large", by="words").json()["hits"]
+    assert [(hit["id"], hit["place"]) for hit in found] == [
+        ({"int64": str(large)}, stored.places[-1])
+    ]
+
+
 def test_too_few_documents_make_no_map(tmp_path: Path, lsh: Hasher) -> None:
     with Collection.create(tmp_path / "few", lsh) as collection:
         collection.add([{"id": 1, "text": "moon"}])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shutil
 import socket
@@ -12,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -480,6 +483,129 @@ def test_fields_list_the_commonest_values(served: Any) -> None:
     assert len(fields["number"]) == 30
 
 
+def test_one_document_by_its_address(served: Any, documents: Any) -> None:
+    for address, number in (("sea-61", 61), ("%22sea-61%22", 61), ("7", -1)):
+        told = served.client.get(f"/v1/documents/{address}").json()
+        assert told["generation"] == 1
+        document = told["document"]
+        assert {name: document[name] for name in documents[number]} == documents[number]
+    missing = served.client.get("/v1/documents/%227%22")  # the string
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "no_such_document")
+
+
+def test_every_id_has_an_address(serve: Callable[..., Any], folder: Path) -> None:
+    names = ["a/b", "get", "ö ?#%", "..", "/", "a/", "[1]", "true", "nul\0", "a\nb", "x" * 1000]
+    ids: list[Any] = [*names, 0, -5, 2**53 - 1]
+    with serve(folder) as service:
+        written = [{"id": id_, "text": f"number {i}"} for i, id_ in enumerate(ids)]
+        assert service.write("/v1/documents", documents=written).status_code == 200
+
+        def text_at(id_: str) -> str:
+            told = service.client.get(f"/v1/documents/{quote(id_, safe='')}").json()
+            return str(told["document"]["text"])
+
+        for number, id_ in enumerate(ids):
+            assert text_at(json.dumps(id_)) == f"number {number}"
+            if id_ != "..":  # clients take it for a step up
+                assert text_at(str(id_)) == f"number {number}"
+
+
+def test_a_walk_through_all_documents_survives_writes(
+    serve: Callable[..., Any], folder: Path, documents: Any
+) -> None:
+    with serve(folder) as service:
+        seen: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            told = service.client.get("/v1/documents", params={"after": after, "limit": 40}).json()
+            if after == 0:
+                assert (told["total"], told["generation"]) == (91, 1)
+                service.write("/v1/documents", documents=[{"id": "new", "text": "moon"}])
+                service.write("/v1/documents/delete", ids=["sky-0", "sea-61"])
+            seen += told["documents"]
+            after = told["next"]
+        expected = [d["id"] for d in documents if d["id"] != "sea-61"]
+        assert [document["id"] for document in seen] == [*expected, "new"]
+        assert set(seen[0]) == {"id", "title", "text", "metadata", "code"}
+        last = service.client.get("/v1/documents", params={"limit": 90}).json()
+        assert (len(last["documents"]), last["next"]) == (90, None)
+        assert len(service.client.get("/v1/documents").json()["documents"]) == 20
+        for wrong in ({"limit": 101}, {"limit": 0}, {"after": -1}, {"afer": 3}):
+            assert service.client.get("/v1/documents", params=wrong).status_code == 422
+
+
+def test_several_searches_are_those_of_one_each(served: Any) -> None:
+    queries = [
+        {"text": "star", "k": 3, "facets": ["topic"]},
+        {"text": "bread", "by": "codes", "offset": 5, "where": {"topic": "sea"}},
+        {"text": "moon", "where": {"topik": 1}},
+    ]
+    together = served.post("/v1/search/several", queries=queries).json()
+    assert (together["generation"], together["milliseconds"] > 0) == (1, True)
+    for told, query in zip(together["answers"], queries, strict=True):
+        alone = served.post("/v1/search", **query).json()
+        del alone["generation"], alone["milliseconds"]
+        assert told == alone
+    refused = served.post("/v1/search/several", queries=[{"text": "moon"}, {"text": "-moon"}])
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"].startswith("queries.1: '-moon' has no word")
+    wrong = served.post("/v1/search/several", queries=[{"text": "moon", "k": 0}])
+    assert wrong.json()["error"]["details"][0]["where"] == "body.queries.0.k"
+    many = served.post("/v1/search/several", queries=[{"text": "moon"}] * 21)
+    assert "20" in many.json()["error"]["message"]
+
+
+def test_a_misspelt_query_parameter_is_refused(served: Any) -> None:
+    def refused(path: str) -> str:
+        answer = served.client.get(path)
+        assert answer.status_code == 422
+        return str(answer.json()["error"]["message"])
+
+    assert "'min_similarty' (is 'min_similarity' meant?)" in refused(
+        "/v1/duplicates?min_similarty=0.9"
+    )
+    assert "there are: min_similarity, keep," in refused("/v1/duplicates?radius=3")
+    assert "this address takes none" in refused("/v1/stats?verbose=1")
+    answer = served.client.post("/v1/search?k=3", json={"text": "moon"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+
+
+LARGE = 2**53 + 1  # 9007199254740992 to JavaScript
+
+
+def test_ids_that_javascript_rounds_are_sent_as_digits(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    shown = {"int64": "9007199254740993"}
+    texts = {LARGE: "a large comet", LARGE + 1: "a large comet", -LARGE: "sugar", LARGE - 2: "salt"}
+    with serve(folder) as service:
+        written = [{"id": id_, "text": text} for id_, text in texts.items()]
+        written[1]["id"] = {"int64": str(LARGE + 1)}
+        assert service.write("/v1/documents", documents=written).json()["written"] == 4
+
+        def first_id(path: str, **asked: Any) -> Any:
+            return service.post(path, **asked).json()["hits"][0]["id"]
+
+        assert first_id("/v1/search", text="large comet", by="words") == shown
+        for sent in (LARGE, shown):
+            assert first_id("/v1/similar", id=sent) == {"int64": "9007199254740994"}
+            asked = service.post("/v1/explain", query={"id": sent}, id=sent)
+            assert asked.json()["distance"] == 0
+            got = service.post("/v1/documents/get", ids=[sent, LARGE - 2]).json()["documents"]
+            assert [document["id"] for document in got] == [shown, 2**53 - 1]
+        (group,) = service.client.get("/v1/duplicates?min_similarity=1").json()["groups"][1:]
+        assert (group["kept"], group["documents"][0]["id"]) == (shown, shown)
+        assert group["duplicates"][0]["id"] == {"int64": "9007199254740994"}
+        told = service.client.get(f"/v1/documents/{LARGE}").json()
+        assert told["document"]["id"] == shown
+        gone = service.write("/v1/documents/delete", ids=[shown, {"int64": str(-LARGE)}])
+        assert gone.json()["deleted"] == 2
+        for wrong in ("9223372036854775808", "1e3", "007", "", "-0", 7, None):
+            assert service.post("/v1/similar", id={"int64": wrong}).status_code == 422
+        assert service.post("/v1/similar", id={"int64": "7", "more": 1}).status_code == 422
+        assert service.post("/v1/similar", id={"int64": "7"}).status_code == 200
+
+
 def test_stats_and_documents(served: Any, documents: Any) -> None:
     stats = served.client.get("/v1/stats").json()
     assert (stats["documents"], stats["bits"], stats["method"]) == (len(documents), 32, "CorrSH")
@@ -558,9 +684,62 @@ def test_a_refused_batch_changes_nothing(served: Any) -> None:
     batch = [{"id": "fresh", "text": "a"}, {"id": "sky-1", "text": "b"}]
     assert served.write("/v1/documents", documents=batch).status_code == 409
     twice = [{"id": "fresh", "text": "a"}, {"id": "fresh", "text": "b"}]
-    assert served.write("/v1/documents", documents=twice).status_code == 409
+    refused = served.write("/v1/documents", documents=twice)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "id_twice")
+    assert "the id 'fresh' is in this request 2 times" in refused.json()["error"]["message"]
     stats = served.client.get("/v1/stats").json()
     assert (stats["generation"], stats["documents"]) == (1, 91)
+
+
+def test_a_document_that_is_overwritten_twice_in_one_request_counts_once(
+    serve: Callable[..., Any], folder: Path
+) -> None:
+    twice = [{"id": "a", "text": "star"}, {"id": "b", "text": "sea"}, {"id": "a", "text": "moon"}]
+    with serve(folder) as service:
+        written = service.write("/v1/documents", documents=twice, overwrite=True).json()
+        assert written["written"] == 2
+        assert service.client.get("/v1/documents/a").json()["document"]["text"] == "moon"
+
+
+def test_with_a_key_for_reading_nothing_is_read_without_one(
+    serve: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOLTZHASH_READ_KEY", "a-reader")
+    wrong = [
+        None,
+        "Bearer wrong",
+        "Bearer",
+        "Basic !",
+        "Basic " + _basic("a-reader", "x"),
+        "a-reader",
+    ]
+    right = ["Bearer a-reader", "bearer a-key-for-tests", "Basic " + _basic("any", "a-reader")]
+    with serve(folder, "--workers", "2") as service:
+
+        def answers(given: str | None) -> list[httpx.Response]:
+            headers = {} if given is None else {"authorization": given}
+            paths = ("/", "/page/app.js", "/docs", "/openapi.json", "/metrics", "/v1/stats")
+            found = service.client.post("/v1/search", json={"text": "moon"}, headers=headers)
+            return [found, *(service.client.get(path, headers=headers) for path in paths)]
+
+        for given in wrong:
+            for answer in answers(given):
+                assert (answer.status_code, answer.json()["error"]["code"]) == (401, "key_needed")
+                assert answer.headers["www-authenticate"].startswith("Basic realm=")
+        for given in right:
+            assert {answer.status_code for answer in answers(given)} == {200}
+        for path in ("/healthz", "/readyz"):
+            assert service.client.get(path).status_code == 200
+        body = {"documents": [{"id": 1, "text": "moon"}]}
+        for given in ("Bearer a-reader", "Basic " + _basic("any", "a-key-for-tests")):
+            headers = {"authorization": given}
+            refused = service.client.post("/v1/documents", json=body, headers=headers)
+            assert refused.status_code == 401
+        assert service.write("/v1/documents", **body).status_code == 200
+
+
+def _basic(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @pytest.mark.parametrize("given", [None, "wrong", "a-key-for-test", "a-key-for-tests ✓"])
@@ -641,7 +820,8 @@ def test_the_description_says_what_a_hit_was_ranked_by(served: Any) -> None:
     assert asked["by"]["anyOf"][0]["enum"] == ["both", "words", "codes"]
     assert "rerank" not in asked
     page = served.client.get("/docs").text
-    for text in ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes"):
+    shown = ("query.by", "hits[].score", "hits[].parts.code", "both, words or codes")
+    for text in (*shown, "facets.*.values[].count", "answers[].hits[].id"):
         assert text in page
 
 
@@ -657,6 +837,7 @@ def test_head_answers_as_get_does_without_the_body(served: Any, path: str) -> No
     if path == "/metrics":
         names = ("content-type",)  # it counts requests
     assert [head.headers.get(name) for name in names] == [get.headers.get(name) for name in names]
+    assert 'method="HEAD"' in served.client.get("/metrics").text
 
 
 def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
@@ -670,6 +851,7 @@ def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
     assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
     found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
     assert found.json()["hits"]
+    assert get("/v1/documents/?limit=3").headers["location"] == "../documents?limit=3"
     for path in ("/nothing/", "/v1/stats//", "/v1//"):
         assert get(path).status_code == 404
 

@@ -62,7 +62,7 @@ def test_the_surest_have_the_largest_margins_whatever_their_order() -> None:
     margins = np.array([[0.5, -1.0], [300.0, -2.0], [200.0, 4.0], [-3.0, -0.1]])
     margins = np.hstack([margins, np.ones((4, 6))])
     hasher: Any = SimpleNamespace(
-        n_bits=8, feature_scaling_=None, margins=lambda texts: margins[: len(texts)]
+        n_bits=8, n_feature_columns=None, margins=lambda texts: margins[: len(texts)]
     )
     surest = surest_documents(hasher, sampled(margins > 0), np.eye(8))
     assert [side.places.tolist() for side in surest[0]] == [[11, 12, 10], [13]]
@@ -75,7 +75,7 @@ def test_of_codes_from_features_the_other_bits_say_how_sure_one_is() -> None:
     bits = np.hstack([bits, np.zeros((4, 4), bool)])
     correlated = np.eye(8)
     correlated[0, 1:3] = correlated[1:3, 0] = 0.5  # bits 1 and 2 go with bit 0
-    hasher: Any = SimpleNamespace(n_bits=8, feature_scaling_=object())
+    hasher: Any = SimpleNamespace(n_bits=8, n_feature_columns=6)
     on, off = surest_documents(hasher, sampled(bits), correlated)[0]
     assert on.places.tolist() == [11, 10]
     assert off.places.tolist() == [12, 13]

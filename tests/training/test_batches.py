@@ -101,7 +101,7 @@ def test_what_goes_with_a_document_is_in_its_row() -> None:
     """Row i of each part of a batch belongs to the same document, whatever the order."""
     numbers = np.arange(1, 8, dtype=np.float32)
     matrix = sparse.csr_matrix(np.diag(numbers))
-    documents = Documents(matrix, 10 * matrix, neighbour_share=0.5)
+    documents = Documents(matrix, 10 * matrix, neighbour_share=0.5, labels=100 * matrix)
     order = np.array([4, 0, 6, 2, 5, 1, 3])
     neighbour, companion = (np.arange(7) + 1) % 7, (np.arange(7) + 2) % 7
     plan = Plan(order, [companion], neighbour)
@@ -114,9 +114,12 @@ def test_what_goes_with_a_document_is_in_its_row() -> None:
     for rows in plan.batches(3):
         batch = take_batch(documents, plan, rows, torch.tensor(0.0), torch.Generator())
         seen.append(
-            [*map(dense, (batch.inputs, batch.targets, *batch.companions, batch.neighbour))]
+            [
+                *map(dense, (batch.inputs, batch.targets, *batch.companions, batch.neighbour)),
+                dense(batch.labels),
+            ]
         )
-    inputs, targets, companions, neighbours = (
+    inputs, targets, companions, neighbours, labels = (
         np.vstack(parts) for parts in zip(*seen, strict=True)
     )
     rows_of = np.diag(numbers)
@@ -124,3 +127,4 @@ def test_what_goes_with_a_document_is_in_its_row() -> None:
     np.testing.assert_array_equal(targets, 5 * (rows_of[order] + rows_of[neighbour[order]]))
     np.testing.assert_array_equal(companions, rows_of[companion[order]])
     np.testing.assert_array_equal(neighbours, rows_of[neighbour[order]])
+    np.testing.assert_array_equal(labels, 100 * rows_of[order])

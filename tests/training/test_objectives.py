@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash.hashers.corrsh import CorrSH
+from boltzhash.hashers import NASH, VDSH, CorrSH
 from boltzhash.training import objectives
 from boltzhash.training.batches import Batch, Terms
 from boltzhash.training.distributions import (
@@ -282,3 +282,51 @@ def test_neighbour_contrast_by_hand() -> None:
         assert value[i].item() == pytest.approx((row + column) / 2, rel=1e-12)
     leaves = (one.requires_grad_(), other.requires_grad_())
     assert torch.autograd.gradcheck(lambda a, b: objectives.neighbour_contrast(a, b, 0.2), leaves)
+
+
+LABELS = [[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("kind", ["gathered", "dense"])
+def test_bernoulli_label_log_likelihood_by_enumeration(kind: str) -> None:
+    """Over all 2³ sets of labels the probabilities sum to 1; a document without labels has none."""
+    logits = 2 * normal(9, 3, 3)
+    given = torch.tensor(LABELS, dtype=torch.float64)
+    labels = rows_of(LABELS) if kind == "gathered" else given
+    value = objectives.bernoulli_label_log_likelihood(logits, labels)
+    for row in range(2):
+        p = [1 / (1 + math.exp(-x)) for x in logits[row].tolist()]
+        has = [share > 0 for share in LABELS[row]]
+        by_hand = math.prod(q if y else 1 - q for q, y in zip(p, has, strict=True))
+        assert value[row].item() == pytest.approx(math.log(by_hand), rel=1e-12)
+    assert value[2].item() == 0
+    sets = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * 3)
+    each = objectives.bernoulli_label_log_likelihood(logits[:1].expand(8, 3), sets)[1:]
+    empty = torch.nn.functional.logsigmoid(-logits[0]).sum().exp()
+    assert (each.exp().sum() + empty).item() == pytest.approx(1, rel=1e-12)
+    leaf = logits.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x: objectives.bernoulli_label_log_likelihood(x, labels), (leaf,)
+    )
+
+
+@pytest.mark.parametrize("likelihood", ["softmax", "sigmoid"])
+def test_labels_add_their_weighted_likelihood_and_leave_the_record_alone(likelihood: str) -> None:
+    """loss(α) = loss(0) − α mean log p(y | s), in every step, and the reconstruction is of words."""
+    rows = rows_of(MATRICES["every word"] + MATRICES["one row"], torch.float32)
+    labels = rows_of([[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]], torch.float32)
+    for kind in (CorrSH, NASH, VDSH):
+        losses = {}
+        for alpha in (0.0, 1.0, 3.0):
+            hasher = kind(8, hidden_units=5, dropout=0.0, label_likelihood=likelihood)
+            hasher._alpha = alpha
+            model = hasher._build(N_WORDS, torch.Generator().manual_seed(0), n_labels=2)
+            where = (torch.tensor(0.0), torch.Generator().manual_seed(1))
+            terms = hasher._step(model, Batch(rows, rows, *where, labels=labels))
+            losses[alpha] = terms.loss.item()
+            if alpha == 0:
+                words = terms.reconstruction.item()
+            assert terms.reconstruction.item() == pytest.approx(words, rel=1e-5)
+        slope = losses[1.0] - losses[0.0]
+        assert slope > 0.1
+        assert losses[3.0] - losses[0.0] == pytest.approx(3 * slope, rel=1e-3)

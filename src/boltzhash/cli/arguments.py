@@ -120,15 +120,20 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def read_documents(options: argparse.Namespace, on_bad: OnBad | None = None) -> Iterator[Document]:
+def read_documents(
+    options: argparse.Namespace, on_bad: OnBad | None = None, field: str | None = None
+) -> Iterator[Document]:
     """The documents of the corpus that the options name, with metadata if the command takes any.
 
-    ``on_bad`` is told of records that ``--skip-bad`` leaves out.
+    ``on_bad`` is told of records that ``--skip-bad`` leaves out; ``field`` is all the metadata that a
+    command wants which has no option for them.
     """
     from boltzhash.corpus import read_corpus
 
     wanted: bool | list[str] = hasattr(options, "metadata")
-    if wanted and options.metadata is not None:
+    if field is not None:
+        wanted = [field]
+    elif wanted and options.metadata is not None:
         wanted = [name for name in options.metadata.split(",") if name]
     return read_corpus(
         options.corpus,
@@ -176,28 +181,33 @@ def with_progress(
     return counted(documents, doing, "documents", total)
 
 
-def count_documents(options: argparse.Namespace) -> int | None:
-    """How many documents the corpus has, to tell the time left.
+def count_documents(options: argparse.Namespace, vectors: Any = None) -> int | None:
+    """How many documents the corpus has, to tell the time left, and to compare with its vectors.
 
     None if nobody would see it, or if the corpus can be read only once or is broken, which is told
-    when it is read.
+    when it is read. Vectors that are not as many are refused.
     """
     from boltzhash.corpus import CorpusError
     from boltzhash.corpus.places import places_of
+    from boltzhash.hashers.shared.features import check_rows
     from boltzhash.progress import is_quiet
 
     paths = [Path(place) for place in places_of(options.corpus)]
-    if is_quiet() or not all(path.is_file() or path.is_dir() for path in paths):
+    is_seen = vectors is not None or not is_quiet()
+    if not is_seen or not all(path.is_file() or path.is_dir() for path in paths):
         return None
     logger = logging.getLogger("boltzhash")
-    reading = argparse.Namespace(**{**vars(options), "skip_bad": True})
+    reading = argparse.Namespace(**{**vars(options), "skip_bad": vectors is None})
     logger.addFilter(_is_no_warning)  # those come when it is read for good
     try:
-        return sum(1 for _ in with_progress(read_documents(reading), "counting"))
+        n = sum(1 for _ in with_progress(read_documents(reading), "counting"))
     except (CorpusError, OSError):
         return None
     finally:
         logger.removeFilter(_is_no_warning)
+    if vectors is not None:
+        check_rows(len(vectors), n)
+    return n
 
 
 def _is_no_warning(record: logging.LogRecord) -> bool:
@@ -214,3 +224,21 @@ def read_vectors(options: argparse.Namespace) -> Any:
     from boltzhash.hashers.shared.features import read_features
 
     return None if options.features is None else read_features(options.features)
+
+
+def read_vector_queries(options: argparse.Namespace) -> tuple[list[str] | list[None], Any]:
+    """The queries, and their vectors if the options name some; vectors may come without a text.
+
+    Standard input is not waited for if it is a terminal and there are vectors to search for.
+    """
+    from boltzhash.hashers.shared.features import check_rows, read_query_features
+
+    if options.features is None:
+        return read_queries(options), None
+    vectors = read_query_features(options.features)
+    is_typed = sys.stdin is not None and sys.stdin.isatty()
+    texts = options.queries if is_typed else read_queries(options)
+    if not texts:
+        return [None] * len(vectors), vectors
+    check_rows(len(vectors), len(texts))
+    return texts, vectors

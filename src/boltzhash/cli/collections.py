@@ -13,13 +13,14 @@ from boltzhash.cli.arguments import (
     COLLECTION,
     add_collection,
     add_corpus,
+    add_features,
     add_json,
     add_metadata,
     add_model,
-    corpus_name,
     count_documents,
     read_documents,
     read_queries,
+    read_vectors,
     with_fields_told,
     with_progress,
 )
@@ -51,6 +52,7 @@ def add_parsers(subparsers: Any) -> None:
         "where it stopped when the same command runs again; on a server, learning starts over.",
     )
     add_corpus(parser)
+    add_features(parser, "vectors of the documents to make the codes from, if MODEL was fitted so")
     parser.add_argument(
         "-o",
         "--output",
@@ -77,6 +79,7 @@ def add_parsers(subparsers: Any) -> None:
     )
     add_collection(parser)
     add_corpus(parser)
+    add_features(parser, "vectors of the documents, if the model was fitted with vectors")
     parser.add_argument(
         "--upsert", action="store_true", help="overwrite documents whose id is already there"
     )
@@ -160,21 +163,23 @@ def index(options: argparse.Namespace) -> int:
 def _index(options: argparse.Namespace) -> int:
     _tell_model_from_corpus(options)
     start = time.monotonic()
-    name = f"index {corpus_name(options)}"
+    name = f"index {_named_input(options)}"
     skipped = skipped_records(options, options.output)
-    # Before a folder is made: it may not be there.
+    # Before a folder is made: it may not be there, or the vectors may not fit.
     corpus = with_fields_told(read_documents(options, skipped), options)
+    vectors = read_vectors(options)
+    total = None if vectors is None else count_documents(options, vectors)
     with (
-        _opened_or_made(options) as collection,
+        _opened_or_made(options, vectors) as collection,
         interruption_says(lambda: _what_is_kept(collection, learned=options.model is None)),
     ):
         if options.start_over and collection.unfinished() is not None:
             collection.delete(document.id for document in collection)
             collection.forget_unfinished()
         _check_new_or_resumed(collection, name)
-        shown = with_progress(corpus, "indexing", count_documents(options))
+        shown = with_progress(corpus, "indexing", total or count_documents(options))
         try:
-            added = collection.add_resumably(shown, name)
+            added = collection.add_resumably(shown, name, features=vectors)
         except ChangedDocumentsError as error:
             raise ValueError(
                 f"{error}. To start over, run the same command with --start-over: it deletes the "
@@ -192,16 +197,18 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def add(options: argparse.Namespace) -> int:
-    name = f"add {corpus_name(options)}"
+    name = f"add {_named_input(options)}"
     with opened(options.collection) as collection:
         skipped = skipped_records(options, options.collection)
         corpus = with_fields_told(read_documents(options, skipped), options)
-        total = count_documents(options)
+        vectors = read_vectors(options)
+        total = count_documents(options, vectors)
         unfinished = collection.unfinished()
         goes_on = unfinished is not None and unfinished["name"] == name
         if options.upsert:
             with interruption_says(lambda: "what was written stays; run the same command again"):
-                written = collection.upsert(with_progress(corpus, "writing", total))
+                shown = with_progress(corpus, "writing", total)
+                written = collection.upsert(shown, features=vectors)
             if goes_on:
                 collection.forget_unfinished()
             return _report_written(collection, options, written, skipped)
@@ -212,7 +219,7 @@ def add(options: argparse.Namespace) -> int:
         with interruption_says(lambda: _what_is_kept(collection)):
             shown = with_progress(corpus, "adding", total)
             try:
-                written = collection.add_resumably(shown, name)
+                written = collection.add_resumably(shown, name, features=vectors)
             except ChangedDocumentsError as error:
                 raise ValueError(
                     f"{error}. To start over, run the same command with --upsert: it overwrites the "
@@ -242,8 +249,9 @@ def stats(options: argparse.Namespace) -> int:
         if options.check:
             collection.check()
         facts = collection.stats()
+    made_from = f" from {facts['features']} features" if facts["features"] else ""
     lines = [
-        f"{facts['documents']} documents, {facts['bits']} bits ({facts['method']}), "
+        f"{facts['documents']} documents, {facts['bits']} bits ({facts['method']}{made_from}), "
         f"generation {facts['generation']}"
     ]
     for name, size in facts["bytes"].items():
@@ -255,8 +263,20 @@ def stats(options: argparse.Namespace) -> int:
         lines.append(f"rehash under way: {facts['rehash']['documents']} documents done")
     if options.check:
         facts["checked"] = True
-        lines.append("checked: everything is as it was written")
+        lines.append("checked: " + _what_was_checked(options.collection, facts))
     return report(options, facts, "\n".join(lines))
+
+
+def _what_was_checked(location: str, facts: dict[str, Any]) -> str:
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
+
+    if facts["features"] is None or parse_location(location).kind == FOLDER:
+        return "everything is as it was written"
+    return (
+        "documents are as they were written; codes were counted, but not made again: their vectors are "
+        "not kept"
+    )
 
 
 def rehash(options: argparse.Namespace) -> int:
@@ -293,6 +313,12 @@ def export(options: argparse.Namespace) -> int:
         n = write(options.output)
     facts = {"export": options.output, "documents": n}
     return report(options, facts, f"wrote {options.output}: {n} documents")
+
+
+def _named_input(options: argparse.Namespace) -> str:
+    """The corpus and its vectors as they were typed: what an interrupted command is known by."""
+    vectors = [] if options.features is None else ["--features", options.features]
+    return shlex.join([*options.corpus, *vectors])
 
 
 def _check_new_or_resumed(collection: Collection, name: str) -> None:
@@ -345,13 +371,17 @@ def _tell_model_from_corpus(options: argparse.Namespace) -> None:
         )
 
 
-def _opened_or_made(options: argparse.Namespace) -> Collection:
+def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
     from boltzhash.hashers import load
+    from boltzhash.hashers.shared.features import check_finite
 
     if options.model is None:
-        return opened_or_learned(options)
+        return opened_or_learned(options, vectors)
     refuse_learning(options)
-    return opened_or_created(options.output, load(options.model))
+    hasher = load(options.model)
+    if hasher.checked_features(vectors) is not None:
+        check_finite(vectors)
+    return opened_or_created(options.output, hasher)
 
 
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
@@ -393,5 +423,6 @@ def _report_learned(
         facts,
         f"{collection.location}: {facts['documents']} documents, codes of {facts['bits']} bits "
         f"({facts['method']}), {facts['seconds']} s\n"
-        f'ask it: boltzhash search {shlex.quote(collection.location)} "…"',
+        f'ask it: boltzhash search {shlex.quote(collection.location)} "…"'
+        f"{' --features QUERY.npy' if options.features is not None else ''}",
     )

@@ -99,6 +99,8 @@ def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any
     from boltzhash.encoding.ray import Fields, encode_on_ray
     from boltzhash.progress import progress
 
+    if options.features is not None:
+        raise ValueError("--ray hashes texts, and vectors do not travel: encode without --ray")
     if options.skip_bad or options.format is not None:
         raise ValueError(
             "--ray reads files as their names say and leaves nothing out: encode without --ray, or "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import add_collection, add_json
 from boltzhash.cli.opening import opened
-from boltzhash.cli.reporting import report
+from boltzhash.cli.reporting import report, say
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -58,6 +58,11 @@ def evaluate(options: argparse.Namespace) -> int:
     questions, judgements = read_questions(options.questions), read_judgements(options.qrels)
     with opened(options.collection) as collection:
         missing = _missing(collection, [judgements.get(id_, {}) for id_ in questions])
+        if collection.hasher.n_feature_columns is not None:
+            say(
+                f"{collection.location} makes codes from vectors, which the questions do not have: they "
+                "are asked by words alone"
+            )
         with progress("asking", "searches") as bar:
             ways = {n: _counted(way, bar) for n, way in ways_of_searching(collection).items()}
             answers = evaluate_answers(ways, questions, judgements, k=options.k)

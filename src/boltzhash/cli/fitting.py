@@ -6,6 +6,7 @@ import argparse
 import json
 import shutil
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from boltzhash.cli.skipping import skipped_records
 from boltzhash.text.stopwords import LANGUAGES
 
 if TYPE_CHECKING:
+    from boltzhash.corpus import Document
     from boltzhash.hashers import Hasher
 
 
@@ -37,11 +39,18 @@ def _add_fit(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "fit",
         help="learn a model from a corpus",
-        description="Learn from a corpus how to turn documents into codes. Needs no labels. An "
+        description="Learn from a corpus how to turn documents into codes. Needs no labels, but learns "
+        "from those there are. An "
         "interrupted fit keeps its state in MODEL.checkpoint; the same command resumes from there.",
     )
     add_corpus(parser)
     add_features(parser, "vectors to make the codes from, one per document; words explain the bits")
+    parser.add_argument(
+        "--labels",
+        metavar="FIELD",
+        help="field that holds a document's label or a list of labels, null or missing where there is "
+        "none: codes of one label become near",
+    )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
     parser.add_argument(
         "--method", default="CorrSH", metavar="NAME", help="see `boltzhash methods` (CorrSH)"
@@ -116,9 +125,11 @@ def fit(options: argparse.Namespace) -> int:
         hasher = _chosen_hasher(options)
         _check_new(output, options.force)
         skipped = skipped_records(options, options.output)
-        texts = (d.text for d in with_progress(read_documents(options, skipped), "reading"))
+        documents = read_documents(options, skipped, field=options.labels)
+        labels = None if options.labels is None else _FieldValues(options.labels)
         hasher.fit(
-            texts,
+            _texts(with_progress(documents, "reading"), labels),
+            labels,
             features=read_vectors(options),
             max_memory=options.max_memory,
             checkpoint=checkpoint,
@@ -133,6 +144,32 @@ def fit(options: argparse.Namespace) -> int:
     else:
         _print_for_people(report)
     return OK
+
+
+class _FieldValues:
+    """What a field of the documents holds, noted as texts are read: a fit asks for it afterwards."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+        self._values: list[object] = []
+        self._is_known = False
+
+    def note(self, document: Document) -> None:
+        metadata = document.metadata or {}
+        self._is_known = self._is_known or self.field in metadata
+        self._values.append(metadata.get(self.field))
+
+    def __iter__(self) -> Iterator[object]:
+        if not self._is_known:
+            raise ValueError(f"--labels: no record has a field {self.field!r}")
+        return iter(self._values)
+
+
+def _texts(documents: Iterable[Document], labels: _FieldValues | None) -> Iterator[str]:
+    for document in documents:
+        if labels is not None:
+            labels.note(document)
+        yield document.text
 
 
 def _check_new(output: Path, force: bool) -> None:
@@ -162,8 +199,11 @@ def _report(hasher: Hasher, output: Path, seconds: float) -> dict[str, Any]:
         "bit_balance": hasher.bit_balance_,
         "seconds": round(seconds, 1),
     }
-    if hasher.feature_scaling_ is not None:
-        report["features"] = len(hasher.feature_scaling_.mean)
+    if hasher.n_feature_columns is not None:
+        report["features"] = hasher.n_feature_columns
+    labelling = getattr(hasher, "labelling_", None)
+    if labelling is not None:
+        report["labels"] = labelling._asdict()
     history = getattr(hasher, "history_", None)
     if history:
         last = history[-1]
@@ -179,6 +219,12 @@ def _print_for_people(report: dict[str, Any]) -> None:
         f"words, {report['seconds']} s\n"
         f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
     )
+    if "labels" in report:
+        labels = report["labels"]
+        print(
+            f"{labels['labels']} labels of {labels['documents']} documents; words tell those that are "
+            f"held out with a kappa of {labels['agreement']:.2f}"
+        )
     if "epochs" in report:
         print(
             f"{report['epochs']} epochs: reconstruction {report['reconstruction']:.1f} and KL "
@@ -201,6 +247,9 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
         "learning_rate": options.learning_rate,
         "max_words": options.max_words,
     }
+    if options.labels is not None and not kind.takes_labels:
+        takers = ", ".join(name for name, other in HASHERS.items() if other.takes_labels)
+        raise ValueError(f"--labels is for {takers}, got --method {options.method}")
     settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
         if name not in kind.defaults():

@@ -54,7 +54,7 @@ def refuse_learning(options: argparse.Namespace) -> None:
             )
 
 
-def opened_or_learned(options: argparse.Namespace) -> Collection:
+def opened_or_learned(options: argparse.Namespace, vectors: Any = None) -> Collection:
     """The collection that was begun at ``options.output``, or a new one whose model is learned first."""
     from boltzhash.collection import Collection
     from boltzhash.collection.engines import parse_location
@@ -72,7 +72,8 @@ def opened_or_learned(options: argparse.Namespace) -> Collection:
         try_output(output.resolve(), "boltzhash collection")
         checkpoint = output.with_name(output.name + ".checkpoint")
     with heartbeat("learning"):
-        collection = Collection.create(options.output, _learned(options, checkpoint))
+        learned = _learned(options, checkpoint, vectors)
+        collection = Collection.create(options.output, learned)
     if checkpoint is not None:
         shutil.rmtree(checkpoint, ignore_errors=True)
     return collection
@@ -89,11 +90,16 @@ def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
             )
 
 
-def _learned(options: argparse.Namespace, checkpoint: Path | None) -> Hasher:
-    """CorrSH; or ITQ, which needs neither torch nor many documents, and then it is said why."""
+def _learned(options: argparse.Namespace, checkpoint: Path | None, vectors: Any) -> Hasher:
+    """CorrSH; or ITQ, which needs neither torch nor many documents, and then it is said why.
+
+    From vectors CorrSH alone: ITQ reads only words.
+    """
     from boltzhash.hashers import ITQ, CorrSH
 
     texts = _texts(options)
+    if vectors is not None:
+        return _fitted(CorrSH, options, texts, checkpoint, vectors)
     first = list(itertools.islice(texts, FEWEST))
     if len(first) < FEWEST:
         linear = _fitted(ITQ, options, first)
@@ -102,17 +108,11 @@ def _learned(options: argparse.Namespace, checkpoint: Path | None) -> Hasher:
         )
         return linear
     try:
-        return _fitted(CorrSH, options, itertools.chain(first, texts), checkpoint, verbose=True)
+        return _fitted(CorrSH, options, itertools.chain(first, texts), checkpoint)
     except MissingExtraError as missing:
         say(f"{missing} for learned codes; {_INSTEAD}")
     except TrainingError as failed:
         say(f"{failed}; {_INSTEAD}")
-    except KeyboardInterrupt:
-        if checkpoint is not None and checkpoint.exists():
-            raise KeyboardInterrupt(
-                f"{checkpoint} keeps what is done; the same command resumes from there"
-            ) from None
-        raise
     return _fitted(ITQ, options, _texts(options))
 
 
@@ -124,11 +124,22 @@ def _fitted(
     options: argparse.Namespace,
     texts: Iterable[str],
     checkpoint: Path | None = None,
-    **settings: Any,
+    vectors: Any = None,
 ) -> Hasher:
-    chosen = {"n_bits": BITS, "random_state": SEED, "stem": True, **_given(options), **settings}
+    chosen = {"n_bits": BITS, "random_state": SEED, "stem": True, **_given(options)}
+    if kind.needs_torch:
+        chosen["verbose"] = True
     hasher = kind(**chosen)
-    return hasher.fit(texts, max_memory=options.max_memory, checkpoint=checkpoint)
+    try:
+        return hasher.fit(
+            texts, features=vectors, max_memory=options.max_memory, checkpoint=checkpoint
+        )
+    except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            raise KeyboardInterrupt(
+                f"{checkpoint} keeps what is done; the same command resumes from there"
+            ) from None
+        raise
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from boltzhash.cli.arguments import (
     add_json,
     add_where,
     read_documents,
-    read_queries,
-    read_vectors,
+    read_vector_queries,
     with_progress,
     without_filter_warnings,
 )
@@ -53,7 +52,10 @@ def add_parsers(subparsers: Any) -> None:
         nargs="*",
         help="text to look for; if none, one per line from stdin",
     )
-    add_features(parser, "vectors of the queries, if the model was fitted with vectors")
+    add_features(
+        parser,
+        "vectors of the queries, if the model was fitted with vectors; QUERY may then be left out",
+    )
     parser.add_argument("-k", type=int, default=10, help="hits per query (10)")
     parser.add_argument(
         "--corpus",
@@ -102,7 +104,8 @@ def search(options: argparse.Namespace) -> int:
         if options.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
         else:
-            print(("\n" if number else "") + str(answer))
+            vector = f"row {number} of {options.features}" if answer.query is None else ""
+            print(("\n" if number else "") + vector + str(answer))
     return OK
 
 
@@ -114,6 +117,12 @@ def _named_collection(options: argparse.Namespace) -> str | None:
         if options.corpus is not None:
             raise ValueError(
                 f"--corpus is for a folder of codes: {options.model} has its own texts"
+            )
+        if not is_there and options.features is not None:
+            raise ValueError(
+                f"--features: {options.model} is a corpus, which is searched with a model of its words; "
+                "make a collection with vectors of its documents (`boltzhash index CORPUS --features "
+                "FILE.npy -o COLLECTION`), and search that"
             )
         first = [] if options.codes is None else [options.codes]
         options.queries = [*first, *options.queries]
@@ -139,14 +148,15 @@ def _is_corpus(path: str, next_to_it: str | None) -> bool:
 
 
 def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
-    queries = _queries(options)
+    queries, vectors = _questions(options)
     with opened(options.collection, options.hasher) as collection, without_filter_warnings():
         if queries:
-            _say_if_by_codes(collection, options)
-        for query in queries:
+            _say_if_not_by_both(collection, options)
+        for number, query in enumerate(queries):
             yield collection.search(
                 query,
                 options.k,
+                features=None if vectors is None else vectors[number],
                 by=options.by,
                 where=options.where,
                 order=options.order,
@@ -154,11 +164,11 @@ def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
 
 
 def _search_like(options: argparse.Namespace) -> int:
-    if options.queries or options.order is not None:
-        what = "a query" if options.queries else "--order"
+    others = {"a query": options.queries, "--order": options.order, "--features": options.features}
+    for what in (name for name, value in others.items() if value):
         raise ValueError(f"--like looks for documents like one, got {what} as well: leave one out")
     with opened(options.collection, options.hasher) as collection:
-        _say_if_by_codes(collection, options)
+        _say_if_not_by_both(collection, options)
         id_ = meant_id(options.like, collection)
         try:
             answer = collection.more_like(id_, options.k, by=options.by, where=options.where)
@@ -171,9 +181,17 @@ def _search_like(options: argparse.Namespace) -> int:
     return OK
 
 
-def _say_if_by_codes(collection: Collection, options: argparse.Namespace) -> None:
-    if not collection.keeps_words and options.by is None and options.order is None:
+def _say_if_not_by_both(collection: Collection, options: argparse.Namespace) -> None:
+    if options.by is not None or options.order is not None:
+        return
+    has_code = options.features is not None or options.like is not None
+    if not collection.keeps_words:
         say(f"{collection.location} keeps no index of words: it is searched by codes alone")
+    elif not has_code and collection.hasher.n_feature_columns is not None:
+        say(
+            f"{collection.location} makes codes from vectors: without --features it is searched by "
+            "words alone"
+        )
 
 
 def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
@@ -197,18 +215,19 @@ def _search_codes(options: argparse.Namespace) -> Iterable[Answer]:
     def corpus() -> Any:
         return with_progress(read_documents(options), "reading")
 
+    queries, vectors = _questions(options)
     return finder.find(
-        _queries(options),
+        queries,
         options.k,
-        features=read_vectors(options),
+        features=vectors,
         by=options.by,
         order=options.order,
         corpus=None if options.corpus is None else corpus,
     )
 
 
-def _queries(options: argparse.Namespace) -> list[str]:
-    queries = read_queries(options)
+def _questions(options: argparse.Namespace) -> tuple[list[str] | list[None], Any]:
+    queries, vectors = read_vector_queries(options)
     if not queries:
         say("no query came on standard input")
-    return queries
+    return queries, vectors

@@ -20,7 +20,7 @@ def add_parsers(subparsers: Any) -> None:
         help="search a collection over HTTP, and on a page",
         description="Serve a collection: an HTTP API and a page to search in. Adding and deleting "
         "need a key, which is taken from the environment (BOLTZHASH_API_KEY); without one they are "
-        "disabled.",
+        "disabled. With a key in BOLTZHASH_READ_KEY, reading needs one as well.",
     )
     add_collection(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
@@ -62,7 +62,7 @@ def serve(options: argparse.Namespace) -> int:
     from boltzhash.collection.locations import FOLDER
     from boltzhash.errors import needs_extra
     from boltzhash.server.metrics import share_between_processes
-    from boltzhash.server.settings import KEY_VARIABLE, Settings
+    from boltzhash.server.settings import KEY_VARIABLE, READ_KEY_VARIABLE, Settings
 
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
@@ -76,6 +76,7 @@ def serve(options: argparse.Namespace) -> int:
         tuple(options.allow_origin),
         tuple(name.strip() for names in options.allowed_hosts for name in names.split(",")),
         os.environ.get(KEY_VARIABLE),
+        os.environ.get(READ_KEY_VARIABLE),
     )
     if not is_collection(options.collection):
         say(f"{options.collection} is not a collection (yet): the page says how to make one")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 from boltzhash.arguments import check_integer
 from boltzhash.collection.duplicates import (
@@ -25,7 +25,7 @@ from boltzhash.collection.engines import create_store, open_store, parse_locatio
 from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.models import Coder, check_made_by, check_reads_texts
+from boltzhash.collection.models import Coder, check_knows_words, check_made_by, check_reads_texts
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.requests import (
     SearchRequest,
@@ -50,14 +50,25 @@ from boltzhash.collection.store import (
     T,
     Write,
 )
-from boltzhash.collection.unmatched import FilterWarning, why_empty
+from boltzhash.collection.unmatched import FilterWarning, somewhere, why_empty
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
-from boltzhash.encoding.coding import Coded, CodedQuery, Query, coded_documents, coded_query
+from boltzhash.encoding.coding import (
+    Coded,
+    CodedQuery,
+    Given,
+    Query,
+    code_of,
+    coded_documents,
+    coded_query,
+    given_documents,
+    like_coded,
+)
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.encoding.ray import documents_encoded_on_ray
 from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
+from boltzhash.hashers.shared.features import check_finite, check_rows
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
 from boltzhash.text.words import Words, words_of
@@ -105,9 +116,10 @@ class Collection:
         """A new, empty collection at ``location``, whose codes come from ``hasher``.
 
         The arguments are those of :meth:`open`. The model is kept with the documents, so that any
-        client can open the collection.
+        client can open the collection. If it was fitted with features, such as sentence embeddings,
+        documents and queries come with theirs; those are not kept (docs/embeddings.md).
         """
-        check_reads_texts(hasher)
+        check_knows_words(hasher)
         check_wait(wait)
         coder = Coder(hasher.fingerprint(), hasher)
         return cls(create_store(parse_location(location), coder, wait), coder)
@@ -191,33 +203,40 @@ class Collection:
 
     # Writing
 
-    def add(self, documents: Documents) -> int:
+    def add(self, documents: Documents, *, features: Any = None) -> int:
         """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
 
         They are streamed, 1024 per transaction. An id that is already there, or twice in a batch, is
         a :class:`boltzhash.errors.DuplicateIdError`: nothing from that batch is added, the batches
         before it are.
+
+        A model that was fitted with features makes the codes from ``features``, a float matrix
+        (n_documents, n_columns) in the order of the documents; their texts, which may be empty, are
+        found by their words. Nothing is added if it does not fit the model, if a number in it is not
+        finite, or if a list has another number of documents; of a stream, where the numbers can be
+        compared only at the end, nothing from the last batch is.
         """
-        return self._write_batches(checked_documents(documents), self._store.add)
+        return self._write_batches(self._given(documents, features), self._added)
 
-    def upsert(self, documents: Documents) -> int:
+    def upsert(self, documents: Documents, *, features: Any = None) -> int:
         """Add documents, or overwrite those whose id exists; they keep their place among ties."""
-        return self._write_batches(checked_documents(documents), self._store.upsert)
+        return self._write_batches(self._given(documents, features), self._upserted)
 
-    def add_resumably(self, documents: Documents, name: str) -> int:
+    def add_resumably(self, documents: Documents, name: str, *, features: Any = None) -> int:
         """Add documents; after an interruption the same call resumes after the last batch.
 
         ``name`` says what is being added. The collection remembers how far it got until everything is
-        added; the same documents must come again in the same order, or it is a
-        :class:`boltzhash.errors.ChangedDocumentsError`. Returns how many this call added.
+        added; the same documents must come again in the same order, with the same features if there
+        are any, or it is a :class:`boltzhash.errors.ChangedDocumentsError`. Returns how many this call
+        added.
         """
+        remaining = self._given(documents, features)
         came_to = self.unfinished()
-        remaining = checked_documents(documents)
         goes_on = came_to is not None and came_to["name"] == name
         trail = trail_of(remaining, came_to) if came_to is not None and goes_on else Trail()
 
-        def write(batch: list[Coded]) -> None:
-            trail.follow(coded.document for coded in batch)
+        def write(given: list[Given], batch: list[Coded]) -> None:
+            trail.follow(given)
             self._store.add(batch)
             self._store.note_unfinished(trail.note(name))
 
@@ -251,9 +270,15 @@ class Collection:
 
         If an id is already there its document is overwritten, so after an interruption the same
         call can be repeated. ``shards`` is a folder that every machine of the cluster sees; it keeps
-        the codes until they are written. See :mod:`boltzhash.encoding.ray`.
+        the codes until they are written. See :mod:`boltzhash.encoding.ray`. Codes that are made from
+        features are not made there.
         """
         hasher, n = self.hasher, 0
+        if hasher.n_feature_columns is not None:
+            raise ValueError(
+                f"a cluster hashes texts, and this {type(hasher).__name__} was fitted with features: "
+                "use add(documents, features=…)"
+            )
         coder = Coder(hasher.fingerprint(), hasher)
         with (
             documents_encoded_on_ray(
@@ -267,8 +292,9 @@ class Collection:
             self._store.together() as commit,
         ):
             for batch in batches:
+                given = [Given(coded.document) for coded in batch]
                 with self._open_lock():
-                    self._write_coded(coder, batch, self._store.upsert, commit)
+                    self._write_coded(_CodedBatch(coder, given, batch), self._upserted, commit)
                 n += len(batch)
         return n
 
@@ -284,7 +310,9 @@ class Collection:
         """Switch to a new model. Until all new codes are there, searches use the old ones.
 
         After an interruption the same call resumes where it stopped. Others may write meanwhile.
-        ``on_batch`` is told how many documents are done, and out of how many.
+        ``on_batch`` is told how many documents are done, and out of how many. The texts are hashed,
+        so the new model cannot be one that was fitted with features, which are not kept; the old one
+        can.
         """
         check_reads_texts(hasher)
         with self._open_lock():
@@ -294,9 +322,10 @@ class Collection:
 
     def search(
         self,
-        query: Query,
+        query: Query | None = None,
         k: int = 10,
         *,
+        features: Any = None,
         by: str | None = None,
         where: Where | None = None,
         order: str | None = None,
@@ -311,11 +340,15 @@ class Collection:
             In a text a phrase in quotes must occur, and a word after a minus must not.
         k : int
             Fewer are found if ``where`` allows fewer.
+        features : float array (n_columns,), optional
+            The query's vector, if the model was fitted with features: codes are compared with the code
+            of that. Words are compared with the query, which may then be left out.
         by : {"both", "words", "codes"}, optional
             What documents are found and ranked by: words and codes in one score
             (:mod:`boltzhash.search.relevance`), words alone (BM25), or codes alone. By default
-            "both"; "codes" if the query is a code, if ``order`` or ``approximate`` is given, or if
-            the engine keeps no index of words (see :attr:`keeps_words`). The answer says which.
+            "both"; "codes" if the query is a code or features alone, if ``order`` or ``approximate``
+            is given, or if the engine keeps no index of words (see :attr:`keeps_words`); "words" if
+            the model was fitted with features and the query comes without. The answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; docs/filters.md shows
@@ -338,13 +371,14 @@ class Collection:
         """
         check_not_empty(query)
         counted = checked_facets(facets)
-        request = checked_search(
-            self._store, query, k, by=by, where=where, order=order, approximate=approximate
+        checked = partial(
+            checked_search, k=k, by=by, where=where, order=order, approximate=approximate
         )
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
-            coded = coded_query(hasher, query)
+            coded = coded_query(hasher, query, features)
+            request = checked(self._store, hasher, coded)
             matching: Mask | None = None
             if coded.text is None or request.by == "codes":
                 hits = self._nearest(standing, coded, request)
@@ -370,24 +404,23 @@ class Collection:
         """The k documents most like one of the collection, itself left out.
 
         They are found and ranked as :meth:`search` does it for a text, by the document's words and its
-        code; its quotes and minuses mean nothing. KeyError if there is no such document.
+        code; its quotes and minuses mean nothing. A code that was made from features is the one that
+        is kept. KeyError if there is no such document.
         """
         found = self.find([id])
         if id not in found:
             raise KeyError(f"there is no document with the id {id!r} in {self.location}")
-        document = found[id].document
-        request = checked_search(
-            self._store, document.text, k, by=by, where=where, order=None, approximate=False
-        )
+        checked = partial(checked_search, k=k, by=by, where=where, order=None, approximate=False)
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
-            coded = coded_query(hasher, document.text)
+            coded = like_coded(hasher, found[id])
+            request = checked(self._store, hasher, coded)
             if request.by == "codes":
                 hits = self._nearest(standing, coded, request._replace(k=k + 1))
             else:
                 words = words_of(hasher.language)
-                wanted = words.like(document)
+                wanted = words.like(found[id].document)
                 hits, _ = self._store.ranked(
                     coded, wanted, words, k + 1, request.conditions, by=request.by
                 )
@@ -404,27 +437,39 @@ class Collection:
     ) -> str | None:
         if hits or not conditions or not standing.n_documents:
             return None
-        return why_empty(self._store, coded.code, conditions)
+        return why_empty(self._store, somewhere(coded.code, standing.n_bits), conditions)
 
     def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
         if request.approximate and not is_measured(standing.approximate):
             raise ValueError(f"{self.location} has no approximate index: call build_approximate")
+        hasher = self._hasher_of(standing)
         hits = self._store.top_k(
-            coded.code,
+            code_of(hasher, coded),
             n_nearest(request.order, request.k),
             request.conditions,
             approximate=request.approximate,
         )
-        return reordered(request.order, coded, hits, self._hasher_of(standing))[: request.k]
+        return reordered(request.order, coded, hits, hasher)[: request.k]
 
-    def within(self, query: Query, radius: int, *, where: Where | None = None) -> Answer:
-        """All documents whose codes are at most ``radius`` bits away, nearest first."""
+    def within(
+        self,
+        query: Query | None,
+        radius: int,
+        *,
+        features: Any = None,
+        where: Where | None = None,
+    ) -> Answer:
+        """All documents whose codes are at most ``radius`` bits away, nearest first.
+
+        ``features`` is as in :meth:`search`; with it the query may be None.
+        """
         check_radius(radius)
         conditions = parse_where(where)
 
         def answer(standing: Standing) -> Answer:
-            coded = coded_query(self._hasher_of(standing), query)
-            hits = self._store.within(coded.code, radius, conditions)
+            hasher = self._hasher_of(standing)
+            coded = coded_query(hasher, query, features)
+            hits = self._store.within(code_of(hasher, coded), radius, conditions)
             warning = self._why_empty(standing, coded, conditions, hits)
             return Answer(hits, coded.text, coded.code, coded.known_words, warning=warning)
 
@@ -435,6 +480,7 @@ class Collection:
 
         True is certain: texts have been compared. A folder and PostgreSQL find what to compare by the
         rarest words and miss nothing; Milvus compares the documents with the nearest codes, and may.
+        If codes are made from features, the text has none: then Milvus compares all documents.
         """
         check_duplicates(min_similarity, "first")
         if not isinstance(text, str):
@@ -545,31 +591,34 @@ class Collection:
         return read_texts(documents(), keep)
 
     def build_approximate(
-        self, queries: Iterable[str] | None = None, *, k: int = 10
+        self, queries: Iterable[str] | None = None, *, k: int = 10, features: Any = None
     ) -> dict[str, Any]:
         """Build the engine's approximate index and measure its recall, which ``stats`` then states.
 
         ``queries`` are texts that are not in the collection; without them, halves of 200 documents
-        are used. The recall is the share of the k nearest that it finds; any document as near as
+        are used. A model that was fitted with features needs ``features`` of such queries, a row each.
+        The recall is the share of the k nearest that it finds; any document as near as
         the true k-th counts. It is kept with the collection, along with how it was measured.
         """
         check_integer("k", k, 1, "an integer of 1 or more")
-        texts = list(queries) if queries is not None else held_out_queries(iter(self))
-        if not texts:
+        hasher, texts = self.hasher, None if queries is None else list(queries)
+        if features is None and hasher.n_feature_columns is None and texts is None:
+            texts = held_out_queries(iter(self))
+        if texts == []:
             raise ValueError(
                 "there is nothing to measure the recall with: no documents, no queries"
             )
+        codes = hasher.encode(texts, features=features)
         with self._open_lock():
             index = self._store.build_index()
-            codes = self.hasher.encode(texts)
 
             def measure(standing: Standing) -> dict[str, Any]:
                 def nearest(query: int, approximate: bool) -> list[int]:
                     hits = self._store.top_k(codes[query], k, [], approximate=approximate)
-                    return [hit.distance for hit in hits]
+                    return [hit.distance for hit in hits if hit.distance is not None]
 
-                recall = round(measured_recall(nearest, len(texts)), 4)
-                how = {"k": k, "queries": len(texts), "generation": standing.generation}
+                recall = round(measured_recall(nearest, len(codes)), 4)
+                how = {"k": k, "queries": len(codes), "generation": standing.generation}
                 return {**index, "recall": recall, **how}
 
             about = self._store.read(measure)
@@ -657,7 +706,11 @@ class Collection:
         return self._read(lambda now: statistics(self._store, now, self._hasher_of(now)))
 
     def check(self) -> None:
-        """Read everything and compare it with what was written; raises if something is damaged."""
+        """Read everything and compare it with what was written; raises if something is damaged.
+
+        In a folder codes have checksums. On a server they are made again from the texts; those that
+        were made from features, which are not kept, are only counted.
+        """
         self._read(lambda standing: self._store.check(self._hasher_of(standing)))
 
     def backup(self, path: str | Path) -> None:
@@ -733,29 +786,54 @@ class Collection:
             self._coder = Coder(standing.model, self._store.load_model(standing.model))
         return self._coder.hasher
 
-    def _write_batches(
-        self, documents: Iterator[Document], write: Callable[[list[Coded]], None]
-    ) -> int:
+    def _given(self, documents: Documents, features: Any) -> Iterator[Given]:
+        """Documents with their vectors, those checked as a whole before anything is written."""
+        hasher = self._coder.hasher
+        if features is not None or hasher.n_feature_columns is not None:
+            hasher = self.hasher  # another client may have rehashed
+        dense = hasher.checked_features(features)
+        if dense is not None:
+            if isinstance(documents, list | tuple):
+                check_rows(len(dense), len(documents))
+            check_finite(dense)
+        return given_documents(checked_documents(documents), dense)
+
+    def _added(self, given: list[Given], batch: list[Coded]) -> None:
+        self._store.add(batch)
+
+    def _upserted(self, given: list[Given], batch: list[Coded]) -> None:
+        self._store.upsert(batch)
+
+    def _write_batches(self, documents: Iterator[Given], write: _WriteBatch) -> int:
         """Hash batches on all cores and write each in its own transaction, in order."""
         n = 0
         with self._store.together() as commit:
-            for coder, batch in in_threads(self._code, in_batches(documents, BATCH)):
+            for batch in in_threads(self._code, in_batches(documents, BATCH)):
                 with self._open_lock():
-                    self._write_coded(coder, batch, write, commit)
-                n += len(batch)
+                    self._write_coded(batch, write, commit)
+                n += len(batch.given)
         return n
 
-    def _code(self, batch: list[Document]) -> tuple[Coder, list[Coded]]:
+    def _code(self, given: list[Given]) -> _CodedBatch:
         coder = self._coder
-        return coder, coded_documents(coder.hasher, batch)
+        return _CodedBatch(coder, given, coded_documents(coder.hasher, given))
 
-    def _write_coded(
-        self, coder: Coder, batch: list[Coded], write: Callable[[list[Coded]], None], commit: Write
-    ) -> None:
+    def _write_coded(self, batch: _CodedBatch, write: _WriteBatch, commit: Write) -> None:
         """Write in one transaction; hash again if another client has rehashed meanwhile."""
-        while not commit(partial(_write_if, model=coder.model, write=write, batch=batch)):
+        while not commit(partial(_write_if, batch=batch, write=write)):
             self._store.read(self._hasher_of)
-            coder, batch = self._code([coded.document for coded in batch])
+            batch = self._code(batch.given)
+
+
+class _CodedBatch(NamedTuple):
+    """Documents as they were given, and as a model has coded them."""
+
+    coder: Coder
+    given: list[Given]
+    coded: list[Coded]
+
+
+_WriteBatch = Callable[[list[Given], list[Coded]], None]
 
 
 def _pointed_out(answer: Answer) -> Answer:
@@ -764,11 +842,9 @@ def _pointed_out(answer: Answer) -> Answer:
     return answer
 
 
-def _write_if(
-    standing: Standing, *, model: str, write: Callable[[list[Coded]], None], batch: list[Coded]
-) -> bool:
+def _write_if(standing: Standing, *, batch: _CodedBatch, write: _WriteBatch) -> bool:
     """Write codes if they are of the collection's model; False if they are not."""
-    if standing.model != model:
+    if standing.model != batch.coder.model:
         return False
-    write(batch)
+    write(batch.given, batch.coded)
     return True

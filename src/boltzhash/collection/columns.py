@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -23,6 +24,17 @@ class Column(NamedTuple):
     places: NDArray[np.int64]
     numbers: NDArray[np.int64]
     values: list[Scalar]
+
+    @property
+    def n_figures(self) -> int:
+        """How many of the values are numbers; these come first."""
+        return bisect_left(self.values, True, key=lambda value: isinstance(value, str | bool))
+
+    def figure(self, number: int) -> int | float:
+        """One of the values that are numbers."""
+        value = self.values[number]
+        assert not isinstance(value, str)  # nor a bool, which is an int to Python
+        return value
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, Scalar]]) -> Column:

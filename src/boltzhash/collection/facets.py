@@ -11,7 +11,7 @@ import numpy as np
 from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition
 from boltzhash.collection.store import FieldValue, Mask, Standing, Store
-from boltzhash.collection.unmatched import no_such_field
+from boltzhash.collection.unmatched import no_such_field, somewhere
 from boltzhash.search.hits import Answer
 
 MOST_VALUES = 30  # that a facet lists
@@ -45,15 +45,11 @@ least=2020, most=2021)
     counts = np.bincount(numbers, minlength=len(column.values))
     there = np.flatnonzero(counts)
     commonest = there[np.argsort(-counts[there], kind="stable")[:MOST_VALUES]]
-    figures = [
-        value
-        for value in (column.values[number] for number in there.tolist())
-        if not isinstance(value, str | bool)
-    ]
+    figures = there[: np.searchsorted(there, column.n_figures)]  # numbers come first
     return Facet(
         [FieldValue(column.values[number], int(counts[number])) for number in commonest.tolist()],
-        figures[0] if figures else None,
-        figures[-1] if figures else None,
+        column.figure(int(figures[0])) if len(figures) else None,
+        column.figure(int(figures[-1])) if len(figures) else None,
     )
 
 
@@ -78,8 +74,9 @@ def with_counts(
     columns = {field: store.column(field) for field in fields}
     facets = {field: facet(column, matching) for field, column in columns.items()}
     warning = answer.warning
-    if warning is None and answer.code is not None and standing.n_documents:
+    if warning is None and standing.n_documents:
+        code = somewhere(answer.code, standing.n_bits)
         empty = (field for field, column in columns.items() if not column.values)
-        problems = (no_such_field(store, answer.code, field) for field in empty)
+        problems = (no_such_field(store, code, field) for field in empty)
         warning = next((problem for problem in problems if problem is not None), None)
     return replace(answer, total=total, facets=facets, warning=warning)

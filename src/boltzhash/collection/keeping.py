@@ -8,7 +8,7 @@ from boltzhash.collection.locations import FOLDER, Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.collection.store import BATCH, Standing, Store
-from boltzhash.encoding.coding import coded_documents
+from boltzhash.encoding.coding import Given, coded_documents
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.storage.folders import atomic_folder
@@ -18,10 +18,15 @@ _WAIT = 60.0  # seconds; nobody else knows about the new folder
 
 
 def check_coded(store: Store, standing: Standing, hasher: Hasher) -> None:
-    """Hash every document again; raises if a code, or their number, is not what it should be."""
+    """Hash every document again; raises if a code, or their number, is not what it should be.
+
+    What was made from features, which are not kept, cannot be made again: such documents are read and
+    counted.
+    """
     n = 0
     for batch in in_batches(store.coded_here(), BATCH):
-        if coded_documents(hasher, [coded.document for coded in batch]) != batch:
+        can_hash = hasher.n_feature_columns is None
+        if can_hash and coded_documents(hasher, [Given(c.document) for c in batch]) != batch:
             raise CollectionError(
                 f"{store.shown} is damaged: codes of documents {n} to {n + len(batch) - 1} are not "
                 "those of their texts"

@@ -15,15 +15,22 @@ class Coder(NamedTuple):
     hasher: Hasher
 
 
-def check_reads_texts(hasher: Hasher) -> None:
-    """A collection hashes texts, so its hasher must know words."""
+def check_knows_words(hasher: Hasher) -> None:
+    """Documents of a collection have texts, so its hasher must know words."""
     if not isinstance(hasher, Hasher):
         raise TypeError(f"hasher must be a fitted boltzhash hasher, got {type(hasher).__name__}")
     hasher.tfidf([])  # raises if it is not fitted, or was fitted on a matrix
-    if hasher.feature_scaling_ is not None:
+
+
+def check_reads_texts(hasher: Hasher) -> None:
+    """What a collection can hash anew is what it keeps: texts, and not features."""
+    check_knows_words(hasher)
+    if hasher.n_feature_columns is not None:
         raise ValueError(
-            f"a collection hashes texts, and this {type(hasher).__name__} was fitted with features: "
-            "keep its codes with `boltzhash encode --features`, or fit a model on texts alone"
+            f"a collection keeps no features, so it cannot be rehashed with this "
+            f"{type(hasher).__name__}, which was fitted with features: make a new collection with "
+            "Collection.create and add(…, features=…), or `boltzhash index MODEL CORPUS --features "
+            "FILE.npy`"
         )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.arguments import check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.store import Store, keeps_no_words
-from boltzhash.encoding.coding import Query
+from boltzhash.encoding.coding import CodedQuery, Query
+from boltzhash.hashers import Hasher
 from boltzhash.search.order import DEFAULT_ORDER, check_order
+from boltzhash.search.ways import check_way, natural_way
 from boltzhash.text.words import WordQuery
 
 
@@ -25,7 +27,8 @@ class SearchRequest(NamedTuple):
 
 def checked_search(
     store: Store,
-    query: Query,
+    hasher: Hasher,
+    query: CodedQuery,
     k: int,
     *,
     by: str | None,
@@ -39,8 +42,12 @@ def checked_search(
         check_order(order)
     of_codes = order is not None or approximate
     if by is None:
-        by = "both" if isinstance(query, str) and store.keeps_words and not of_codes else "codes"
-    _check_by(store, by, query, of_codes=of_codes)
+        by = natural_way(query, has_words=store.keeps_words, of_codes=of_codes)
+    check_way(by, query, hasher, has_words=store.keeps_words)
+    if by != "codes" and of_codes:
+        raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
+    if by != "codes" and not store.keeps_words:
+        raise keeps_no_words(store.shown)
     return SearchRequest(int(k), by, order or DEFAULT_ORDER, parse_where(where), approximate)
 
 
@@ -67,7 +74,7 @@ def check_wait(wait: float) -> None:
     check_number("wait", wait, at_least=0, at_most=86_400)
 
 
-def check_not_empty(query: Query) -> None:
+def check_not_empty(query: Query | None) -> None:
     """Refuse a text that has nothing in it."""
     if isinstance(query, str) and not query.strip():
         raise ValueError("the query is empty: give a text to search for")
@@ -87,15 +94,3 @@ def check_wanted(text: str, wanted: WordQuery) -> WordQuery:
             f"{text[:80]!r} has no word to search for: add one that documents should have"
         )
     return wanted
-
-
-def _check_by(store: Store, by: str, query: Query, *, of_codes: bool) -> None:
-    check_choice("by", by, ("both", "words", "codes"))
-    if by == "codes":
-        return
-    if not isinstance(query, str):
-        raise ValueError(f"by={by!r} compares words: search for a text, not for a code")
-    if of_codes:
-        raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
-    if not store.keeps_words:
-        raise keeps_no_words(store.shown)

@@ -8,17 +8,18 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Given
 from boltzhash.errors import ChangedDocumentsError
 
 
 class Trail:
-    """Counts documents and takes a checksum of all of them, one after the other.
+    """Counts documents and takes a checksum of all of them, vectors included, one after the other.
 
+    >>> from boltzhash.corpus import Document
     >>> first, second = Trail(), Trail()
-    >>> first.follow([Document("a", "x"), Document("b", "y")])
-    >>> second.follow([Document("a", "x")])
-    >>> second.follow([Document("b", "y")])
+    >>> first.follow([Given(Document("a", "x")), Given(Document("b", "y"))])
+    >>> second.follow([Given(Document("a", "x"))])
+    >>> second.follow([Given(Document("b", "y"))])
     >>> first.note("corpus") == second.note("corpus")
     True
     """
@@ -27,10 +28,14 @@ class Trail:
         self.done = 0
         self._last_id: str | int | None = None
         self._checksum = b""
+        self.what = "ids, texts or metadata"  # that a checksum is of
 
-    def follow(self, documents: Iterable[Document]) -> None:
-        for document in documents:
+    def follow(self, some: Iterable[Given]) -> None:
+        for document, vector in some:
             content = json.dumps(document, ensure_ascii=False, sort_keys=True).encode()
+            if vector is not None:
+                content += vector.tobytes()
+                self.what = "ids, texts, metadata or features"
             self._checksum = hashlib.sha256(self._checksum + content).digest()
             self._last_id = document.id
             self.done += 1
@@ -41,7 +46,7 @@ class Trail:
         return {"name": name, "done": self.done, "last_id": self._last_id, "checksum": checksum}
 
 
-def trail_of(documents: Iterator[Document], came_to: dict[str, Any]) -> Trail:
+def trail_of(documents: Iterator[Given], came_to: dict[str, Any]) -> Trail:
     """Take those documents that were added before; raises if they are not the same."""
     trail = Trail()
     trail.follow(itertools.islice(documents, came_to["done"]))
@@ -54,9 +59,7 @@ def trail_of(documents: Iterator[Document], came_to: dict[str, Any]) -> Trail:
         got = "no more" if trail.done < came_to["done"] else repr(note["last_id"])
         problem = f"number {number} must have the id {last_id!r}, got {got}"
     else:
-        problem = (
-            f"ids, texts or metadata up to number {number} are no longer those that were added"
-        )
+        problem = f"{trail.what} up to number {number} are no longer those that were added"
     raise ChangedDocumentsError(
         f"these are not the documents whose addition was interrupted: {problem}"
     )

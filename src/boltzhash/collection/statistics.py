@@ -18,6 +18,7 @@ def statistics(store: Store, standing: Standing, hasher: Hasher) -> dict[str, An
         "no_known_word": counts.no_known_word,
         "bits": standing.n_bits,
         "method": type(hasher).__name__,
+        "features": hasher.n_feature_columns,
         "model": standing.model,
         "generation": standing.generation,
         "format_version": store.format_version,

@@ -229,7 +229,13 @@ class Store(Protocol):
 
 
 def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
-    """What :meth:`Store.may_be_near` gives where there is no index of words."""
+    """What :meth:`Store.may_be_near` gives where there is no index of words.
+
+    All documents if the query has no code either.
+    """
+    if query.code is None:
+        yield from (coded.document for coded in store.coded_here())
+        return
     for hit in store.top_k(query.code, NEAREST, [], approximate=False):
         assert hit.document is not None  # a collection has its documents
         yield hit.document
@@ -240,7 +246,9 @@ def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
-        if id_ in taken or id_ in seen:
+        if id_ in seen:
+            raise twice_in_batch(id_)
+        if id_ in taken:
             raise already_there(id_)
         seen.add(id_)
 
@@ -249,6 +257,10 @@ def already_there(id_: Id) -> DuplicateIdError:
     return DuplicateIdError(
         f"the id {id_!r} is already in the collection; nothing from its batch was added"
     )
+
+
+def twice_in_batch(id_: Id) -> DuplicateIdError:
+    return DuplicateIdError(f"the id {id_!r} is twice in its batch; nothing from it was added")
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:

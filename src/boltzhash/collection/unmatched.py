@@ -6,6 +6,8 @@ import difflib
 import reprlib
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import (
     AnyOf,
@@ -29,6 +31,15 @@ _NAMED = 20  # fields
 
 class FilterWarning(UserWarning):
     """A filter that no document could match: none has such a field, or such a kind of value in it."""
+
+
+def somewhere(code: Codes | None, n_bits: int) -> Codes:
+    """A code to search near: that of a query if it has one, else any.
+
+    >>> somewhere(None, 16)
+    array([0, 0], dtype=uint8)
+    """
+    return np.zeros(n_bits // 8, dtype=np.uint8) if code is None else code
 
 
 def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,52 @@ from scipy import sparse
 from boltzhash.codes import Codes, pack
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
+from boltzhash.hashers.shared.features import (
+    Features,
+    check_rows,
+    feature_blocks,
+    feature_rows,
+    one_row,
+)
 
 Query = str | Codes
 
 
+class Given(NamedTuple):
+    """A document, and its vector (n_columns,) if its code is made from that and not from its words."""
+
+    document: Document
+    vector: NDArray[np.float64] | None = None
+
+
+def given_documents(documents: Iterable[Document], features: Features | None) -> Iterator[Given]:
+    """Each document with its row; refused before the last is given if the numbers differ.
+
+    >>> documents = [Document("a", "one"), Document("b", "two")]
+    >>> [given.vector.tolist() for given in given_documents(documents, np.eye(2))]
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if features is None:
+        yield from map(Given, documents)
+        return
+    remaining, rows = iter(documents), feature_rows(features)
+    document, n = next(remaining, None), 0
+    while document is not None:
+        n += 1
+        following = next(remaining, None)
+        if n > len(features) or following is None:
+            rest = 0 if following is None else 1 + sum(1 for _ in remaining)
+            check_rows(len(features), n + rest)
+        yield Given(document, next(rows))
+        document = following
+    check_rows(len(features), n)
+
+
 class Coded(NamedTuple):
-    """A document with its code, and whether the model knew any word of it."""
+    """A document with its code, and whether the model knew any word of it.
+
+    A code that is made from features means something even without a word: then it is known.
+    """
 
     document: Document
     code: bytes
@@ -47,46 +87,91 @@ def coded_texts(hasher: Hasher, texts: Iterable[str]) -> list[CodedText]:
     ]
 
 
-def coded_documents(hasher: Hasher, documents: Sequence[Document]) -> list[Coded]:
+def coded_documents(hasher: Hasher, batch: Sequence[Given]) -> list[Coded]:
     """A batch of documents with their codes."""
-    coded = coded_texts(hasher, (document.text for document in documents))
-    return [Coded(document, *text) for document, text in zip(documents, coded, strict=True)]
+    documents = [given.document for given in batch]
+    vectors = [given.vector for given in batch if given.vector is not None]
+    if not vectors:
+        coded = coded_texts(hasher, (document.text for document in documents))
+        return [Coded(document, *text) for document, text in zip(documents, coded, strict=True)]
+    rows = hasher.checked_features(np.stack(vectors))
+    assert rows is not None  # some were given
+    codes = hasher.encode_block(rows).codes
+    return [
+        Coded(document, code.tobytes(), True)
+        for document, code in zip(documents, codes, strict=True)
+    ]
 
 
 class CodedQuery(NamedTuple):
     """A query as a code and, if it was a text, as the model sees its words.
 
-    ``code`` has shape (n_bits / 8,), ``words`` is the tf-idf of the text, one row, and ``margins``
-    (n_bits,) says how sure the model is of each bit. ``weight`` is that of codes beside words.
+    ``code`` has shape (n_bits / 8,); it is None of a text without a vector if codes are made from
+    features. ``words`` is the tf-idf of the text, one row, and ``margins`` (n_bits,) says how sure the
+    model is of each bit. ``weight`` is that of codes beside words.
     """
 
     text: str | None
-    code: Codes
+    code: Codes | None
     words: sparse.csr_matrix | None
     known_words: int | None
     margins: NDArray[np.float64] | None
     weight: float
 
 
-def coded_query(hasher: Hasher, query: Query) -> CodedQuery:
+def coded_query(hasher: Hasher, query: Query | None, features: Any = None) -> CodedQuery:
     """The query as the hasher sees it; a code must have the hasher's length.
+
+    ``features`` is its vector, if the hasher was fitted with features; then it may be without a text.
 
     >>> from boltzhash import LSH
     >>> query = coded_query(LSH(n_bits=16).fit(["a star", "a moon"]), "star light")
     >>> query.code.shape, query.known_words
     ((2,), 1)
     """
+    if features is not None and (query is None or isinstance(query, str)):
+        return _coded_features(hasher, query, features)
+    if features is not None:
+        raise ValueError("the query must be a code or have features, got both: leave one out")
     if isinstance(query, str):
         words = hasher.tfidf([query])
+        if hasher.n_feature_columns is not None:
+            return CodedQuery(query, None, words, None, None, hasher.weight_beside_words)
         margins = hasher.margins(words)
         code = pack(margins > 0)[0]
         return CodedQuery(query, code, words, words.nnz, margins[0], hasher.weight_beside_words)
     n_bytes = hasher.n_bits // 8
-    is_code = isinstance(query, np.ndarray) and query.dtype == np.uint8
-    if is_code and query.shape in ((n_bytes,), (1, n_bytes)):
+    shapes = ((n_bytes,), (1, n_bytes))
+    if isinstance(query, np.ndarray) and query.dtype == np.uint8 and query.shape in shapes:
         code = np.ascontiguousarray(query).reshape(n_bytes)
         return CodedQuery(None, code, None, None, None, hasher.weight_beside_words)
     came = f"{query.dtype} {query.shape}" if isinstance(query, np.ndarray) else type(query)
+    is_vector = isinstance(query, np.ndarray) and query.dtype.kind == "f"
     raise TypeError(
         f"query must be a text or one packed code, a uint8 array ({n_bytes},), got {came}"
+        f"{': a vector goes into features=' if is_vector else ''}"
     )
+
+
+def _coded_features(hasher: Hasher, text: str | None, features: Any) -> CodedQuery:
+    rows = hasher.checked_features(one_row(features))
+    assert rows is not None  # they were given
+    margins = hasher.margins(next(feature_blocks(rows)))
+    words = None if text is None else hasher.tfidf([text])
+    return CodedQuery(
+        text, pack(margins > 0)[0], words, None, margins[0], hasher.weight_beside_words
+    )
+
+
+def like_coded(hasher: Hasher, coded: Coded) -> CodedQuery:
+    """A query for what is like a document; if its features are gone, by the code that they gave."""
+    text = coded.document.text
+    query = coded_query(hasher, text)
+    return query._replace(code=np.frombuffer(coded.code, np.uint8)) if query.code is None else query
+
+
+def code_of(hasher: Hasher, query: CodedQuery) -> Codes:
+    """The query's code; an error if it has none, since its features are missing."""
+    if query.code is None:
+        raise hasher.needs_features()
+    return query.code

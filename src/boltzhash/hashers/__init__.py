@@ -34,7 +34,16 @@ _KINDS: list[type[Hasher]] = [
 ]
 HASHERS = {kind.__name__: kind for kind in _KINDS}
 # Arguments that models saved before do not have, with what these did.
-ADDED_LATER = {"stem": False, "output": "codes"}
+ADDED_LATER = {
+    "stem": False,
+    "output": "codes",
+    "latent_dimensions": (64,),
+    "second_training": False,
+    "label_weight": None,
+    "label_likelihood": "softmax",
+    "label_guesses": True,
+    "label_neighbours": 0.5,
+}
 
 
 def load(folder: str | Path) -> Hasher:
@@ -46,8 +55,10 @@ def load(folder: str | Path) -> Hasher:
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
-    params = {**ADDED_LATER, **params}
-    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
+    has = HASHERS[kind].defaults()
+    added = {name: value for name, value in ADDED_LATER.items() if name in has}
+    params = {**added, **params}
+    differ = sorted(has.keys() ^ params.keys())
     if differ:
         raise ModelError(
             f"{folder} is a {kind} with other settings than this boltzhash has "

@@ -6,27 +6,51 @@ docs/models/corrsh.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
+import logging
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.hashers.shared import neighbour_choice
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic_normal_mean
-from boltzhash.hashers.shared.neighbours import nearest_documents, nearest_vectors
+from boltzhash.hashers.shared.labels import with_same_label
+from boltzhash.hashers.shared.neighbour_choice import (
+    FEWEST,
+    Locations,
+    NeighbourChoice,
+    n_neighbours,
+)
+from boltzhash.hashers.shared.neighbours import SCALES, RowNumbers, Vectors, nearest_vectors
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
+from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
 ONE_NETWORK_BITS = 32  # longer codes are made by two networks
+
+# The first of two trainings, whose codes find neighbours for the second.
+FIRST_BITS = 64
+FIRST_SHARE = 0.8  # of the epochs of the second
+BLOCK = 4096  # documents whose locations are computed at a time
+
+logger = logging.getLogger("boltzhash")
+
+
+class _NotWorthItError(Exception):
+    """Ends a first training whose codes are worse than what there was without it."""
 
 
 class CorrSH(DeepHasher):
@@ -56,25 +80,37 @@ class CorrSH(DeepHasher):
         in :class:`BMSH`.
     ranking : float, default=0.0
         Weight of :class:`RBSH`'s ranking loss; 0 for none.
-    neighbours : int, default=20
-        How many of the nearest documents, by latent semantic analysis or by the cosine of centred
-        features, a document's code should also stand for. Every epoch one of them is drawn: some of its
-        words are asked for as well, and its code should be nearer than those of other documents. 0 for
-        none, as published.
-    neighbour_share : float, default=0.2
+    neighbours : int or None, default=None
+        How many of the nearest documents a document's code should also stand for. Every epoch one of
+        them is drawn: some of its words are asked for as well, and its code should be nearer than
+        those of other documents. None is one in 200 documents, at least 20 and at most 100 (with
+        features 20), of few documents no more than a tenth. 0 for none, as published.
+    latent_dimensions : tuple of int, default=(8, 16, 32, 64, 128, 256)
+        Neighbours are near by latent semantic analysis with so many dimensions, all of these numbers
+        at once. Not used with features, of which it is the cosine of centred rows.
+    second_training : bool or None, default=None
+        Whether a shorter training comes first, which learns codes of 64 bits by which, together with
+        latent semantics, neighbours are looked for again. None lets the corpus choose: yes, if the
+        codes agree better than latent semantics on what is near to the two halves of documents that
+        were held out for this (``neighbour_choice_``). No for fewer than 1,000 documents, and with
+        features.
+    neighbour_share : float, default=0.3
         Which share of the words asked for is the neighbour's.
-    contrast : float, default=1.0
+    contrast : float, default=2.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
         bits it is 32 / m of that, since short codes gain more.
     networks : int or None, default=None
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
         None is two for codes of more than 32 bits, one for others (as published) and for rank="full".
+    label_neighbours : float, default=0.5
+        In fits with labels, which portion of a document's neighbours is drawn from documents of the same
+        label.
     **training
         The arguments of :class:`DeepHasher`: target, input_length, kl_weight, kl_ramp, decoder_noise,
         hidden_units, dropout, epochs, batch_size, learning_rate, learning_rate_decay, unigram_start,
-        language, stem, stop_words, token_pattern, max_words, min_df, max_df, random_state, device,
-        verbose.
+        label_weight, label_likelihood, label_guesses, language, stem, stop_words, token_pattern,
+        max_words, min_df, max_df, random_state, device, verbose.
 
     Attributes
     ----------
@@ -86,7 +122,11 @@ class CorrSH(DeepHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them. Not saved.
     n_features_in_ : int
+    neighbour_choice_ : NeighbourChoice or None
+        Which neighbours were taken, and by what; None without any.
 
     References
     ----------
@@ -106,7 +146,17 @@ class CorrSH(DeepHasher):
     >>> hasher = CorrSH(n_bits=16, epochs=5).fit(texts, features=vectors)
     >>> hasher.transform(features=[[0.7, 0.2]]).shape
     (1, 2)
+
+    Labels where there are some, None elsewhere:
+
+    >>> labels = (["sky", "sky", None, None] + ["food", "food", None, None]) * 5
+    >>> hasher = CorrSH(n_bits=16, epochs=5).fit([texts[i // 2 % 4] for i in range(40)], labels)
+    >>> hasher.labelling_
+    Labelling(documents=20, labels=2, agreement=1.0)
     """
+
+    neighbour_choice_: NeighbourChoice | None
+    _given_neighbours: RowNumbers | None = None  # what a round is told
 
     def __init__(
         self,
@@ -118,10 +168,13 @@ class CorrSH(DeepHasher):
         gradient: str = "straight-through",
         prior_groups: int = 0,
         ranking: float = 0.0,
-        neighbours: int = 20,
-        neighbour_share: float = 0.2,
-        contrast: float = 1.0,
+        neighbours: int | None = None,
+        latent_dimensions: tuple[int, ...] = SCALES,
+        second_training: bool | None = None,
+        neighbour_share: float = 0.3,
+        contrast: float = 2.0,
         networks: int | None = None,
+        label_neighbours: float = 0.5,
         target: str = "root-tfidf",
         kl_weight: tuple[float, float] = (0.3, 0.1),
         kl_ramp: float = 0.25,
@@ -143,9 +196,12 @@ class CorrSH(DeepHasher):
         self.prior_groups = prior_groups
         self.ranking = ranking
         self.neighbours = neighbours
+        self.latent_dimensions = latent_dimensions
+        self.second_training = second_training
         self.neighbour_share = neighbour_share
         self.contrast = contrast
         self.networks = networks
+        self.label_neighbours = label_neighbours
 
     @classmethod
     def as_published(
@@ -241,7 +297,8 @@ class CorrSH(DeepHasher):
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
             loss = loss + self._contrast(posterior.location, beside, batch.share)
-        reconstruction, kl = -first.detach().mean(), second.detach().mean()
+        reconstruction = self._of_words(model, -first, s + noise, batch)
+        kl = second.detach().mean()
         if printed:
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
@@ -261,21 +318,98 @@ class CorrSH(DeepHasher):
     def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
         if self.ranking:
             documents = documents._replace(companions=weak_triplets(matrix))
-        if self.neighbours:
-            if isinstance(documents.inputs, np.ndarray):
-                near = nearest_vectors(documents.inputs, self.neighbours)
-            else:
-                near = nearest_documents(matrix, self.neighbours, np.random.RandomState(seed))
+        self.neighbour_choice_ = None
+        n = matrix.shape[0]
+        k = n_neighbours(n) if self.neighbours is None else self.neighbours
+        if k:
+            near = self._near(documents, matrix, k, seed)
+            if documents.labels is not None:
+                random = np.random.default_rng(seed)
+                near = with_same_label(near, documents.labels, self.label_neighbours, random)
             documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
         return documents
 
-    def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | s), the mean over the networks, the bits of each decoded by themselves."""
+    def _near(
+        self, documents: Documents, matrix: sparse.csr_matrix, k: int, seed: int
+    ) -> RowNumbers:
+        """The neighbours of each document: (n, k)."""
+        if self._given_neighbours is not None:
+            return self._given_neighbours
+        if isinstance(documents.inputs, np.ndarray):
+            k = min(k, FEWEST) if self.neighbours is None else k
+            self.neighbour_choice_ = NeighbourChoice(k)
+            return nearest_vectors(documents.inputs, k)
+        near, self.neighbour_choice_ = neighbour_choice.choose_neighbours(
+            matrix,
+            k,
+            tuple(self.latent_dimensions),
+            self.second_training,
+            partial(self._first_training, seed=seed + 1),
+            seed,
+        )
+        if self.verbose:
+            logger.info("%s", self.neighbour_choice_)
+        return near
+
+    def _first_training(
+        self,
+        matrix: sparse.csr_matrix,
+        near: RowNumbers,
+        is_worth_it: Callable[[Locations], bool],
+        seed: int,
+    ) -> Locations | None:
+        """What a model of 64 bits says, after a shorter training with these neighbours.
+
+        After a quarter of it ``is_worth_it`` is asked; None if it is not, which ends the training.
+        """
+        epochs = math.ceil(FIRST_SHARE * self._n_epochs(matrix.shape[0]))
+        changes = {"n_bits": FIRST_BITS, "networks": None, "epochs": epochs, "random_state": seed}
+        first = CorrSH(**{**self.get_params(), **changes})
+        first._given_neighbours = near
+        first._progress_shown = "finding neighbours"
+        first.tfidf_, first.feature_scaling_ = None, None
+        first.n_features_in_ = matrix.shape[1]
+
+        def ask(first: CorrSH) -> None:
+            if first.history_[-1].epoch == math.ceil(epochs / 4) and not is_worth_it(
+                first._locations
+            ):
+                raise _NotWorthItError
+
+        try:
+            first._fit_matrix(matrix, None, None, None, ask)
+        except _NotWorthItError:
+            return None
+        return first._locations
+
+    def _locations(self, matrix: sparse.csr_matrix) -> Vectors:
+        """μ of many documents, (n, n_bits)."""
+        blocks = (matrix[start : start + BLOCK] for start in range(0, matrix.shape[0], BLOCK))
+        return np.concatenate([self._margins(block).astype(np.float32) for block in blocks])
+
+    def _stored_arrays(self) -> Arrays:
+        arrays = super()._stored_arrays()
+        if self.neighbour_choice_ is not None:
+            numbers = [np.nan if x is None else float(x) for x in self.neighbour_choice_]
+            arrays["neighbour choice"] = np.array(numbers)
+        return arrays
+
+    @classmethod
+    def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
+        hasher = super()._restore(params, arrays, words)
+        hasher.neighbour_choice_ = None
+        if "neighbour choice" in arrays:
+            k, *agreements, second = arrays["neighbour choice"].tolist()
+            of_words, of_codes = (None if np.isnan(x) else x for x in agreements)
+            hasher.neighbour_choice_ = NeighbourChoice(int(k), of_words, of_codes, bool(second))
+        return hasher
+
+    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+        """The mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
-        decoder = model.decoder
         return decoded_log_likelihood(
-            noisy_code, decoder.weight, decoder.bias, batch.targets, self._n_networks()
+            noisy_code, decoder.weight, decoder.bias, target, self._n_networks()
         )
 
     def _n_networks(self) -> int:
@@ -361,9 +495,21 @@ class CorrSH(DeepHasher):
         check_number("ranking", self.ranking, at_least=0)
         if self.ranking:
             check_labeller()
-        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
+        if self.neighbours is not None:
+            check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more, or None")
+        if self.second_training is not None and not isinstance(self.second_training, bool):
+            raise ValueError(
+                f"second_training must be True, False or None, got {self.second_training!r}"
+            )
+        if not isinstance(self.latent_dimensions, tuple | list) or not self.latent_dimensions:
+            raise ValueError(
+                f"latent_dimensions must be a tuple of integers, got {self.latent_dimensions!r}"
+            )
+        for scale in self.latent_dimensions:
+            check_integer("latent_dimensions", scale, 1, "positive integers")
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
+        check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
             if self.networks > 1 and self.rank == "full":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from boltzhash.hashers.nash import NASH
 
@@ -41,3 +41,8 @@ class Doc2hash(NASH):
         **training: Any,
     ) -> None:
         super().__init__(n_bits, gradient=gradient, decoder_noise=decoder_noise, **training)
+
+    @classmethod
+    def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
+        """NASH's recipe without noise before the decoder."""
+        return super().as_published(n_bits, **{"decoder_noise": (0.0, 0.0), **changes})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from boltzhash.arguments import check_choice
-from boltzhash.hashers.shared.deep import DeepHasher
+from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE, DeepHasher
 from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
 
 if TYPE_CHECKING:
@@ -52,6 +52,17 @@ class NASH(DeepHasher):
         super().__init__(n_bits, **training)
         self.gradient = gradient
 
+    @classmethod
+    def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
+        """The recipe that published codes share; with labels, NASH-S.
+
+        Each word once as the target, tf-idf as it is, KL weight rising to .1, noise of at most 1 before
+        the decoder, Adam at 1e-3, 100 epochs of batches of 100. NASH-S adds the cross-entropy of labels
+        that are read from the code. What cannot be set this way is in docs/models/nash.md.
+        """
+        published = {"kl_weight": (0.0, 0.1), "decoder_noise": (1.0, 1.0)}
+        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
         """P(bit on) of each document: σ(g(x)), float64 (n_documents, n_bits).
 
@@ -73,7 +84,7 @@ class NASH(DeepHasher):
         posterior = Bernoulli(outputs["location"])
         noise = outputs["noise"].sigmoid() * self._noise(posterior.logits, batch)
         # Estimators get what is minimised, sign included: RELAX learns from it as well.
-        cost, _ = model.parts["gradient"](
+        cost, s = model.parts["gradient"](
             posterior.logits,
             lambda s: -self._log_likelihood(model, s + noise, batch),
             batch.generator,
@@ -81,7 +92,8 @@ class NASH(DeepHasher):
         )
         kl = self._divergence(model, posterior, outputs)
         loss = (cost + self._beta(batch) * kl).mean() + self._further(model, posterior, batch)
-        return Terms(loss, -cost.mean(), kl.mean(), posterior.logits > 0)
+        reconstruction = self._of_words(model, -cost, s + noise, batch)
+        return Terms(loss, reconstruction, kl.mean(), posterior.logits > 0)
 
     def _divergence(
         self, model: Autoencoder, posterior: Bernoulli, outputs: dict[str, Tensor]

@@ -19,6 +19,7 @@ from scipy.special import expit, logit
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
+from boltzhash.hashers.shared.labels import Labels
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
 from boltzhash.hashers.shared.weights import Shapes
 
@@ -154,6 +155,7 @@ class StackedRBM(TrainedHasher):
         self,
         matrix: sparse.csr_matrix,
         features: Features | None,
+        labels: Labels | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:

@@ -32,11 +32,16 @@ HITS = 100  # how many are asked for
 
 
 def ways_of_searching(collection: Collection) -> dict[str, Way]:
-    """Every way in which a collection can be asked, by its name."""
+    """Every way in which a collection can be asked by a text, by its name.
+
+    Where codes are made from features, a text has none: it is asked by words alone.
+    """
 
     def way(by: str) -> Way:
         return lambda text, k: collection.search(text, k, by=by).ids
 
+    if collection.hasher.n_feature_columns is not None:
+        return {"words": way("words")}
     return {
         by: way(by) for by in (("words", "codes", "both") if collection.keeps_words else ("codes",))
     }

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boltzhash.arguments import check_choice
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import CodedQuery, coded_query
+from boltzhash.encoding.coding import CodedQuery, code_of, coded_query
 from boltzhash.hashers import Hasher
+from boltzhash.hashers.shared.features import check_features, check_rows
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.exact import ExactIndex
 from boltzhash.search.hits import Answer, Hit, Hits, Rows
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.order import DEFAULT_ORDER, check_order, n_nearest, reordered
 from boltzhash.search.ranking import Mask, having_phrases, rank
+from boltzhash.search.ways import check_way, natural_way
 from boltzhash.text.words import words_of
 
 
@@ -48,7 +49,7 @@ class Finder:
 
     def find(
         self,
-        queries: Sequence[str],
+        queries: Sequence[str | None],
         k: int,
         *,
         features: Any = None,
@@ -58,24 +59,27 @@ class Finder:
     ) -> list[Answer]:
         """The k best documents of each query, found and ranked as a collection of them does it.
 
-        A model that was fitted with features needs ``features`` of the queries, one row per query;
-        their texts are then only shown, and compared by their words.
-        ``corpus`` gives the encoded documents in their order; it is read once for all queries, into
-        memory. With it documents are found by words and codes, without it by codes alone; ``by`` and
-        ``order`` are those of :meth:`boltzhash.Collection.search`.
+        A model that was fitted with features needs ``features`` of the queries, one row per query,
+        to find by codes; their texts, which may be None, are then only shown, and compared by their
+        words. ``corpus`` gives the encoded documents in their order; it is read once for all queries,
+        into memory. With it documents are found by words and codes, without it by codes alone;
+        ``by`` and ``order`` are those of :meth:`boltzhash.Collection.search`.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        by = by or ("codes" if corpus is None or order is not None else "both")
-        check_choice("by", by, ("both", "words", "codes"))
-        if by != "codes" and order is not None:
+        coded = self._coded(queries, features)
+        has_words, of_codes = corpus is not None, order is not None
+        ways = {natural_way(one, has_words=has_words, of_codes=of_codes) for one in coded}
+        by = by or ("codes" if "codes" in ways else min(ways, default="codes"))
+        for one in coded:
+            check_way(by, one, self._hasher, has_words=has_words)
+        if by != "codes" and of_codes:
             raise ValueError(f"order is for by='codes', got by={by!r}")
         if corpus is None and (by != "codes" or order == "words"):
             raise ValueError("words are compared in the texts: give the encoded corpus")
         order = check_order(order or DEFAULT_ORDER)
         if not queries:
             return []
-        coded = self._coded(queries, features)
         documents = self._documents(corpus) if corpus is not None else None
         if by == "codes" or documents is None:
             found = self._nearest(coded, documents, k, order)
@@ -90,7 +94,7 @@ class Finder:
         self, coded: Sequence[CodedQuery], documents: Sequence[Document] | None, k: int, order: str
     ) -> Iterator[list[Hit]]:
         """By codes, all queries at once."""
-        codes = np.stack([query.code for query in coded])
+        codes = np.stack([code_of(self._hasher, query) for query in coded])
         rows, distances = self._index.search_rows(codes, n_nearest(order, k))
         for number, query in enumerate(coded):
             near = zip(rows[number].tolist(), distances[number].tolist(), strict=True)
@@ -112,21 +116,19 @@ class Finder:
             best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)
             yield [
                 self._hit(row, distance, documents)._replace(score=score, words=part)
-                for row, score, part, distance in zip(
-                    *(array.tolist() for array in best[:4]), strict=True
-                )
+                for row, score, part, distance in best.rows()
             ]
 
-    def _coded(self, queries: Sequence[str], features: Any) -> list[CodedQuery]:
+    def _coded(self, queries: Sequence[str | None], features: Any) -> list[CodedQuery]:
         if features is None:
             return [coded_query(self._hasher, query) for query in queries]
-        codes = self._hasher.encode(queries, features=features)
+        rows = check_features(features)
+        check_rows(len(rows), len(queries))
         return [
-            coded_query(self._hasher, code)._replace(text=text, words=self._hasher.tfidf([text]))
-            for text, code in zip(queries, codes, strict=True)
+            coded_query(self._hasher, text, row) for text, row in zip(queries, rows, strict=True)
         ]
 
-    def _hit(self, row: int, distance: int, documents: Sequence[Document] | None) -> Hit:
+    def _hit(self, row: int, distance: int | None, documents: Sequence[Document] | None) -> Hit:
         document = documents[row] if documents is not None else None
         known = row not in self._no_known_word
         return Hit(self._ids[row], distance, document, known, self._codes[row].tobytes())

@@ -36,8 +36,9 @@ class Hit(NamedTuple):
     Attributes
     ----------
     id : str or int
-    distance : int
-        In how many bits its code differs from the query's.
+    distance : int or None
+        In how many bits its code differs from the query's; None if the query has no code: a text
+        without a vector, where codes are made from features.
     document : Document or None
         With ``id``, ``text`` and ``metadata``; None if only codes and ids are available.
     known : bool
@@ -51,7 +52,7 @@ class Hit(NamedTuple):
     """
 
     id: str | int
-    distance: int
+    distance: int | None
     document: Document | None = None
     known: bool = True
     code: bytes = b""
@@ -75,9 +76,10 @@ class Answer:
         ----------
         hits : list of Hit
         query : str or None
-            The text that was searched for; None if it was a code.
+            The text that was searched for; None if it was a code, or features alone.
         code : uint8 array (n_bits / 8,) or None
-            The query's packed code.
+            The query's packed code; None of a text without a vector, where codes are made from
+            features.
         known_words : int or None
             How many words of the query the model knows; with 0 its code, and so the answer, means
             nothing. None if the query was a code or was made from features.
@@ -133,7 +135,13 @@ class Answer:
     @property
     def distances(self) -> Distances:
         """The Hamming distances of the hits, shape (n_hits,)."""
-        return np.array([hit.distance for hit in self.hits], dtype=np.int32)
+        known = [hit.distance for hit in self.hits if hit.distance is not None]
+        if len(known) < len(self.hits):
+            raise ValueError(
+                "there are no distances: the query has no code, since codes are made from features. "
+                "Search with features="
+            )
+        return np.array(known, dtype=np.int32)
 
     @property
     def documents(self) -> list[Document]:

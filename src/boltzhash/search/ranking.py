@@ -37,29 +37,28 @@ class CodesByPlace(Protocol):
 class Ranked(NamedTuple):
     """Places, best first, each with its score, BM25 and Hamming distance: arrays of one length.
 
-    ``matching`` says of every place whether its document has a word asked for and may be a hit.
+    There are no distances from a query that has no code. ``matching`` says of every place whether its
+    document has a word asked for and may be a hit.
     """
 
     places: Places
     scores: Floats
     words: Floats
-    distances: NDArray[np.int32]
+    distances: NDArray[np.int32] | None
     matching: Mask
+
+    def rows(self) -> list[tuple[int, float, float, int | None]]:
+        """Place, score, BM25 and distance of each."""
+        n = len(self.places)
+        distances = [None] * n if self.distances is None else self.distances.tolist()
+        columns = (self.places.tolist(), self.scores.tolist(), self.words.tolist(), distances)
+        return list(zip(*columns, strict=True))
 
     def hits(self, found: Iterable[Coded]) -> list[Hit]:
         """With the documents at these places."""
-        told = zip(found, self.scores, self.words, self.distances, strict=True)
         return [
-            Hit(
-                coded.document.id,
-                int(distance),
-                coded.document,
-                coded.known,
-                coded.code,
-                float(score),
-                float(part),
-            )
-            for coded, score, part, distance in told
+            Hit(coded.document.id, distance, coded.document, coded.known, coded.code, score, part)
+            for coded, (_, score, part, distance) in zip(found, self.rows(), strict=True)
         ]
 
 
@@ -102,8 +101,9 @@ def rank(
     )
     n = max(k, CANDIDATES)
     candidates = found.best(n, allowed)
-    margins = _margins(query) if by == "both" and query.known_words != 0 else None
-    if margins is not None:
+    margins = None
+    if by == "both" and query.known_words != 0 and query.code is not None:
+        margins = sureness(query.code, query.margins)
         nearest = codes.top_k(query.code, n, allowed).ids
         candidates = np.union1d(candidates, nearest)
     packed = codes.codes_at(candidates)
@@ -111,19 +111,24 @@ def rank(
     scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
     if margins is not None:
         scores = scores + query.weight * agreement(margins, packed)
-    distances = hamming(query.code[None], packed)[0]
-    order = np.lexsort((candidates, distances, -scores))[:k]
     matching = found.scores != 0
     if allowed is not None:
         matching &= allowed[: len(matching)]
+    if query.code is None:
+        order = np.lexsort((candidates, -scores))[:k]
+        return Ranked(candidates[order], scores[order], words[order], None, matching)
+    distances = hamming(query.code[None], packed)[0]
+    order = np.lexsort((candidates, distances, -scores))[:k]
     return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
 
 
-def _margins(query: CodedQuery) -> Floats:
-    """How sure the model is of each bit; if nothing says so, it is as sure of one as of another."""
-    if query.margins is not None:
-        return query.margins
-    return np.unpackbits(query.code).astype(np.float64) * 2 - 1
+def sureness(code: Codes, margins: Floats | None) -> Floats:
+    """How sure the model is of each bit; if nothing says so, it is as sure of one as of another.
+
+    >>> sureness(np.array([0b1100_0000], dtype=np.uint8), None).tolist()
+    [1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0]
+    """
+    return margins if margins is not None else np.unpackbits(code).astype(np.float64) * 2 - 1
 
 
 def asked_of(wanted: WordQuery) -> set[str]:

@@ -14,34 +14,35 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 from boltzhash.hashers import Hasher
+from boltzhash.search.ranking import sureness
 from boltzhash.search.relevance import agreement
 from boltzhash.search.snippet import without_title
 from boltzhash.server.marks import Sought, marked_snippet
+from boltzhash.server.messages import SearchRequest
 from boltzhash.server.reasons import reasons
 from boltzhash.server.refusals import RefusedError
 
 Floats = NDArray[np.float64]
+
+_SAFE = 2**53 - 1  # the largest integer that JavaScript tells from the next
 
 _TITLE_FIELDS = ("title", "name", "subject")
 _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
 
 
-def search_text(
-    collection: Collection,
-    text: str,
-    k: int,
-    by: str | None,
-    where: dict[str, Any] | None,
-    order: str | None,
-    offset: int = 0,
-    facets: Sequence[str] = (),
-    *,
-    with_reasons: bool = False,
-) -> dict[str, Any]:
-    answer = collection.search(text, offset + k, by=by, where=where, order=order, facets=facets)
-    sought = Sought.by_query(collection.words, text)
-    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
+def search_text(collection: Collection, asked: SearchRequest) -> dict[str, Any]:
+    answer = collection.search(
+        asked.text,
+        asked.offset + asked.k,
+        features=asked.features,
+        by=asked.by,
+        where=asked.where,
+        order=asked.order,
+        facets=asked.facets,
+    )
+    sought = None if asked.text is None else Sought.by_query(collection.words, asked.text)
+    return answer_as_json(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
 
 
 def search_similar(
@@ -87,16 +88,29 @@ def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[dict[str
     """Whole documents; ids that are not there are left out."""
     ids = list(ids)
     found = collection.find(ids)
-    return [
-        {
-            "id": document.id,
-            "title": title_of(document),
-            "text": document.text,
-            "metadata": document.metadata or {},
-            "code": code.hex(),
-        }
-        for document, code, _ in (found[id_] for id_ in ids if id_ in found)
-    ]
+    return [whole_document(found[id_]) for id_ in ids if id_ in found]
+
+
+def whole_document(coded: Coded) -> dict[str, Any]:
+    document = coded.document
+    return {
+        "id": shown_id(document.id),
+        "title": title_of(document),
+        "text": document.text,
+        "metadata": document.metadata or {},
+        "code": coded.code.hex(),
+    }
+
+
+def shown_id(id_: Id) -> Any:
+    """An id that survives JavaScript, which reads numbers as doubles.
+
+    >>> shown_id(7), shown_id("7"), shown_id(2**53 + 1)
+    (7, '7', {'int64': '9007199254740993'})
+    """
+    if isinstance(id_, int) and abs(id_) > _SAFE:
+        return {"int64": str(id_)}
+    return id_
 
 
 def parse_code(code: str, n_bits: int) -> Codes:
@@ -163,7 +177,7 @@ def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> di
     assert hit.document is not None  # a collection has its documents
     title = title_of(hit.document)
     return {
-        "id": hit.id,
+        "id": shown_id(hit.id),
         "score": _rounded(hit.score),
         "parts": parts,
         "words": _rounded(hit.words),
@@ -192,14 +206,20 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _add_reasons(
-    collection: Collection, answer: Answer, sought: Sought, offset: int, hits: list[dict[str, Any]]
+    collection: Collection,
+    answer: Answer,
+    sought: Sought | None,
+    offset: int,
+    hits: list[dict[str, Any]],
 ) -> None:
     """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
     alone being near would not be why.
     """
     documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
     takes_part = answer.by != "words" and answer.known_words != 0
-    found = reasons(collection.hasher, documents, sought, answer.margins if takes_part else None)
+    margins = answer.margins if takes_part else None
+    asked_for = sought or Sought(frozenset(), collection.words)
+    found = reasons(collection.hasher, documents, asked_for, margins)
     for hit, reason in zip(hits, found, strict=True):
         hit["reasons"] = reason
 
@@ -212,16 +232,16 @@ def answer_as_json(
     *,
     with_reasons: bool = False,
 ) -> dict[str, Any]:
-    assert answer.code is not None  # collections say what they searched for
     query = {
-        "code": answer.code.tobytes().hex(),
+        "code": None if answer.code is None else answer.code.tobytes().hex(),
         "by": answer.by,
         "known_words": answer.known_words,
     }
-    takes_part = answer.by == "both" and answer.known_words != 0
-    margins = answer.margins if takes_part else None
+    margins = None
+    if answer.by == "both" and answer.known_words != 0 and answer.code is not None:
+        margins = sureness(answer.code, answer.margins)
     hits = hits_as_json(collection, answer.hits[offset:], sought, margins)
-    if with_reasons and sought is not None:
+    if with_reasons:
         _add_reasons(collection, answer, sought, offset, hits)
     return {
         "generation": collection.standing().generation,

@@ -12,6 +12,7 @@ from boltzhash.codes import Bits, Codes, unpack
 from boltzhash.collection import Collection, Hit
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import code_of, coded_query
 from boltzhash.hashers import Hasher
 from boltzhash.server.answers import (
     hits_as_json,
@@ -157,7 +158,7 @@ def surest_documents(
     from features, which are not kept, a bit is the surer the better the others agree with it.
     """
     bits = unpack(sample.codes)
-    if hasher.feature_scaling_ is not None:
+    if hasher.n_feature_columns is not None:
         margins = (bits * 2.0 - 1) @ correlated
     else:
         margins = hasher.margins(sample.texts) if sample.texts else np.zeros(bits.shape)
@@ -189,10 +190,12 @@ def correlations(bits: Bits) -> Matrix:
 def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
     """The mean of Σ = D + UUᵀ over documents, its diagonal 0; None without such a posterior.
 
+    None as well if it comes from features, which are not kept.
+
     Σ couples the bits of the Boltzmann posterior: two with a positive entry tend to be on together.
     """
     posterior_of = getattr(hasher, "posterior", None)
-    if posterior_of is None or not texts:
+    if posterior_of is None or not texts or hasher.n_feature_columns is not None:
         return None
     factor = posterior_of(texts).factor
     if factor.shape[2] == 0:
@@ -248,7 +251,8 @@ class _Asked(NamedTuple):
 def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> _Asked:
     cut = collection.words
     if isinstance(query, TextQuery):
-        (code,) = collection.hasher.encode([query.text])
+        hasher = collection.hasher
+        code = code_of(hasher, coded_query(hasher, query.text, query.features))
         return _Asked(code, set(tokenize(query.text)), Sought.by_query(cut, query.text))
     if isinstance(query, IdQuery):
         document, packed, _ = stored_document(collection, query.id)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from boltzhash.collection import Collection, DuplicateGroup
 from boltzhash.collection.store import OnBatch
-from boltzhash.server.answers import stored_documents
+from boltzhash.server.answers import shown_id, stored_documents
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
 
@@ -79,7 +79,10 @@ def _as_json(collection: Collection, group: DuplicateGroup) -> dict[str, Any]:
     return {
         "size": 1 + len(group.duplicates),
         "similarity": _least_similarity(group),
-        "kept": group.kept,
-        "duplicates": [duplicate._asdict() for duplicate in listed],
+        "kept": shown_id(group.kept),
+        "duplicates": [
+            {"id": shown_id(duplicate.id), "similarity": duplicate.similarity}
+            for duplicate in listed
+        ],
         "documents": stored_documents(collection, shown),
     }

@@ -10,6 +10,7 @@ checked, in plain text; inside it, a page that may ask could not read why it was
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import hashlib
 import hmac
@@ -44,6 +45,8 @@ _SECURITY = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 
+_OPEN = ("/healthz", "/readyz")  # without a key: whoever watches the service has none
+
 _GZIP = b"\x1f\x8b"  # how what gzip wrote begins; JSON does not
 
 SILENCE_SECONDS = 1.0  # of a client whose body is refused: it has stopped sending, and listens
@@ -75,10 +78,13 @@ class Guard:
         request_id = note_request_id(headers.get("x-request-id"))
         extra = {"x-request-id": request_id, **self._cross_origin_headers(headers)}
         outgoing = _Outgoing(send, extra)
-        if scope["method"] == "HEAD":  # uvicorn leaves out the body
+        method = scope["method"]
+        if method == "HEAD":  # uvicorn leaves out the body
             scope = {**scope, "method": "GET"}
         try:
             refusal = self._refusal(scope, headers)
+            if refusal is None and scope["path"] not in _OPEN:
+                refusal = self._refusal_of_reader(headers)
             if refusal is not None:
                 raise _RefusedError(refusal)
             body = await self._body(headers, receive)
@@ -94,7 +100,7 @@ class Guard:
             # By the pattern of the route: paths that clients make up must not become labels.
             route = getattr(scope.get("route"), "path", "other")
             elapsed = time.perf_counter() - start
-            self._metrics.observe(scope["method"], route, outgoing.status, elapsed)
+            self._metrics.observe(method, route, outgoing.status, elapsed)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         refusal = self._refusal_of_head(scope, headers)
@@ -115,6 +121,16 @@ class Guard:
             }
             return Response(status_code=204, headers=allowed)
         return None
+
+    def _refusal_of_reader(self, headers: Headers) -> Response | None:
+        if may_read(self._settings, headers):
+            return None
+        return error_response(
+            401,
+            "reading needs a key here: send it as `Authorization: Bearer KEY`, or as a password",
+            # Alone: Chromium does not ask for a password if the line names Bearer as well.
+            headers={"www-authenticate": 'Basic realm="boltzhash"'},
+        )
 
     def _refusal_of_head(self, scope: Scope, headers: Headers) -> Response | None:
         size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
@@ -189,13 +205,33 @@ class Guard:
 
 
 def is_key(settings: Settings, headers: Headers) -> bool:
-    """Whether a request carries the key. Digests are compared, in constant time."""
-    if settings.api_key is None:
-        return False
+    """Whether a request carries the key for writing."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    ours = hashlib.sha256(settings.api_key.encode()).digest()
+    return scheme.lower() == "bearer" and _is_same(given, settings.api_key)
+
+
+def may_read(settings: Settings, headers: Headers) -> bool:
+    """Whether a request may be answered: with a key for reading, if it carries one of the two.
+
+    As a password, too, with any user: a browser asks for that, and then the page works.
+    """
+    if settings.read_key is None:
+        return True
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        with contextlib.suppress(ValueError):
+            decoded = base64.b64decode(given.strip(), validate=True).decode("latin-1")
+            given, scheme = decoded.partition(":")[2], "bearer"
+    keys = (settings.read_key, settings.api_key)
+    return scheme.lower() == "bearer" and any(_is_same(given, key) for key in keys)
+
+
+def _is_same(given: str, key: str | None) -> bool:
+    """Digests are compared, in constant time."""
+    if key is None:
+        return False
     theirs = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
-    return hmac.compare_digest(ours, theirs) and scheme.lower() == "bearer"
+    return hmac.compare_digest(hashlib.sha256(key.encode()).digest(), theirs)
 
 
 def _is_embedded_elsewhere(headers: Headers) -> bool:

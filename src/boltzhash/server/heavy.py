@@ -78,8 +78,7 @@ class HeavyLane(ReadLane):
         if len(self._jobs) >= MAX_HEAVY:
             raise busy(f"{MAX_HEAVY} other answers of this kind are being worked out. Try again")
         job = self._jobs[key] = Job()
-        loop, with_job = asyncio.get_running_loop(), partial(_work_on, job, work)
-        job.answer = loop.run_in_executor(self._executor, self._do, with_job, math.inf)
+        job.answer = self._begun(partial(_work_on, job, work), math.inf)
         job.answer.add_done_callback(partial(self._end, key, job))
         return job
 

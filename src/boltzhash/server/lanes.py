@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from boltzhash.collection import Collection
@@ -51,9 +52,7 @@ class Lane:
             raise busy(f"{MAX_WAITING} requests are already waiting. Try again")
         deadline = time.monotonic() + self._seconds
         self._waiting += 1
-        loop = asyncio.get_running_loop()
-        in_context = contextvars.copy_context().run  # so that the log names the request
-        future = loop.run_in_executor(self._executor, in_context, self._do, work, deadline)
+        future = self._begun(work, deadline)
         try:
             return await asyncio.wait_for(future, self._seconds if self._cut_off else None)
         except TimeoutError as error:  # from wait_for: those of the work became refusals
@@ -62,6 +61,13 @@ class Lane:
             ) from error
         finally:
             self._waiting -= 1
+
+    def _begun(
+        self, work: Callable[[Collection], Result], deadline: float
+    ) -> asyncio.Future[Result]:
+        """The answer to come, from a thread in which the log names the request, too."""
+        in_context = partial(contextvars.copy_context().run, self._do, work, deadline)
+        return asyncio.get_running_loop().run_in_executor(self._executor, in_context)
 
     def _do(self, work: Callable[[Collection], Result], deadline: float) -> Result:
         if time.monotonic() > deadline:

@@ -29,9 +29,10 @@ def search_on_map(collection: Collection, view: MapView, asked: MapSearchRequest
         raise RefusedError(422, "a text and an id were given: ask for one of them")
     search, sought = _search(collection, shown, asked)
     members = None if asked.region is None else shown.ids_within(asked.region)
-    found = answer_as_json(collection, _best(search, asked.k, members), sought)
-    for hit in found["hits"]:
-        hit["place"] = shown.place_of.get(hit["id"])
+    best = _best(search, asked.k, members)
+    found = answer_as_json(collection, best, sought)
+    for hit, one in zip(found["hits"], best, strict=True):
+        hit["place"] = shown.place_of.get(one.id)
     return found
 
 

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -30,10 +32,12 @@ from boltzhash.server.settings import (
     MAX_CONDITIONS,
     MAX_DEPTH,
     MAX_FACETS,
+    MAX_FEATURES,
     MAX_FIELD,
     MAX_IN_GROUP,
     MAX_K,
     MAX_LISTED_IN_GROUP,
+    MAX_QUERIES,
     MAX_QUERY,
     MAX_REACH,
     MAX_TEXT,
@@ -45,7 +49,45 @@ MAX_ID = 1000  # characters
 
 StringId = Annotated[StrictStr, Field(max_length=MAX_ID)]
 IntegerId = Annotated[StrictInt, Field(ge=-_INT64 - 1, le=_INT64)]
-Id = StringId | IntegerId
+
+
+_DIGITS = "^(0|-?[1-9][0-9]{0,18})$"
+
+
+class LargeId(BaseModel):
+    """An integer as a string of its digits, since JavaScript rounds numbers beyond 2^53."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    int64: Annotated[StrictStr, Field(pattern=_DIGITS)]
+
+
+def _integer_of(given: Any) -> Any:
+    """The integer that a :class:`LargeId` stands for; anything else as it is."""
+    if isinstance(given, dict) and given.keys() == {"int64"}:
+        return int(LargeId.model_validate(given).int64)
+    return given
+
+
+Id = Annotated[
+    StringId | IntegerId,
+    BeforeValidator(_integer_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": MAX_ID},
+                {"type": "integer", "minimum": -_INT64 - 1, "maximum": _INT64},
+                {
+                    "type": "object",
+                    "properties": {"int64": {"type": "string", "pattern": _DIGITS}},
+                    "required": ["int64"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+ShownId = str | int | LargeId
 Text = Annotated[StrictStr, Field(max_length=MAX_QUERY)]
 Code = Annotated[
     StrictStr,
@@ -53,6 +95,15 @@ Code = Annotated[
         pattern="^[0-9a-f]+$",
         max_length=MAX_BITS // 4,
         description="A packed code in hexadecimal, two digits per byte, bit 0 the highest of the first",
+    ),
+]
+Features = Annotated[
+    list[Annotated[float, Field(strict=True, allow_inf_nan=False)]] | None,
+    Field(
+        min_length=1,
+        max_length=MAX_FEATURES,
+        description="The vector that codes are made from, if the model was fitted with features: as "
+        'many numbers as "features" of the statistics says',
     ),
 ]
 
@@ -117,7 +168,8 @@ By = Annotated[
     Literal["both", "words", "codes"] | None,
     Field(
         description="What documents are found and ranked by: words and codes in one score, words alone, "
-        "or codes alone. If it is left out both, or codes where the collection keeps no index of words"
+        "or codes alone. If it is left out both, or codes where the collection keeps no index of words, "
+        "or words for a text without features where codes are made from features"
     ),
 ]
 Order = Annotated[
@@ -178,18 +230,29 @@ class Paged(Strict):
 
 class SearchRequest(Paged):
     text: Annotated[
-        Text,
+        Text | None,
         Field(
             description="A question; a phrase in quotes must occur, a word after a minus must not, "
-            "unless it is asked by codes",
+            "unless it is asked by codes. It may be left out if there are features",
             examples=["read a csv file"],
         ),
-    ]
+    ] = None
+    features: Features = None
     by: By = None
     where: Where = None
     order: Order = None
     facets: Facets = []
     reasons: WithReasons = False
+
+    @model_validator(mode="after")
+    def _check_asked(self) -> Self:
+        if self.text is None and self.features is None:
+            raise ValueError("there is nothing to search for: send a text, or features")
+        return self
+
+
+class SearchesRequest(Strict):
+    queries: Annotated[list[SearchRequest], Field(min_length=1, max_length=MAX_QUERIES)]
 
 
 class SimilarRequest(Paged):
@@ -226,6 +289,7 @@ class NearestRequest(Paged):
 
 class TextQuery(Strict):
     text: Text
+    features: Features = None
 
 
 class IdQuery(Strict):
@@ -252,6 +316,7 @@ class NewDocument(Strict):
     id: Id
     text: Annotated[StrictStr, Field(max_length=MAX_TEXT)]
     metadata: Metadata | None = None
+    features: Features = None
 
 
 class AddRequest(Strict):
@@ -302,7 +367,7 @@ class Reasons(BaseModel):
 
 
 class Hit(BaseModel):
-    id: str | int
+    id: ShownId
     score: Annotated[
         float | None,
         Field(description="What it was ranked by, more is better; null by codes alone"),
@@ -313,7 +378,10 @@ class Hit(BaseModel):
     words: Annotated[float | None, Field(description="BM25 of its words; null by codes alone")] = (
         None
     )
-    distance: Annotated[int, Field(description="In how many bits its code differs")]
+    distance: Annotated[
+        int | None,
+        Field(description="In how many bits its code differs; null if the query has no code"),
+    ]
     title: str
     snippet: list[Piece]
     code: str
@@ -324,7 +392,10 @@ class Hit(BaseModel):
 
 
 class AskedFor(BaseModel):
-    code: str
+    code: Annotated[
+        str | None,
+        Field(description="null of a text without features, where codes are made from features"),
+    ]
     by: Annotated[
         Literal["both", "words", "codes"],
         Field(description="What documents were found and ranked by"),
@@ -354,7 +425,7 @@ class FacetCounts(BaseModel):
     most: int | float | None
 
 
-class Hits(Answer):
+class FoundHits(BaseModel):
     query: AskedFor
     total: Annotated[
         int | None,
@@ -369,9 +440,6 @@ class Hits(Answer):
         dict[str, FacetCounts] | None,
         Field(description="By field, over all documents that match; there if it was asked for"),
     ] = None
-    milliseconds: Annotated[
-        float, Field(description="What the service took, waiting for a thread included")
-    ]
     warning: Annotated[
         str | None,
         Field(
@@ -379,6 +447,17 @@ class Hits(Answer):
             "or such a kind of value in it"
         ),
     ] = None
+
+
+class Hits(Answer, FoundHits):
+    milliseconds: Annotated[
+        float, Field(description="What the service took, waiting for a thread included")
+    ]
+
+
+class SearchesAnswer(Answer):
+    answers: Annotated[list[FoundHits], Field(description="One for each query, in their order")]
+    milliseconds: float
 
 
 class BitAgreement(BaseModel):
@@ -402,7 +481,7 @@ class Explanation(Answer):
 
 
 class StoredDocument(BaseModel):
-    id: str | int
+    id: ShownId
     title: str
     text: str
     metadata: dict[str, Any]
@@ -413,8 +492,17 @@ class Documents(Answer):
     documents: list[StoredDocument]
 
 
+class OneDocument(Answer):
+    document: StoredDocument
+
+
+class DocumentsPage(Documents):
+    total: Annotated[int, Field(description="How many documents the collection has")]
+    next: Annotated[int | None, Field(description="What `after` goes on with; null at the end")]
+
+
 class Written(Answer):
-    written: int
+    written: Annotated[int, Field(description="Documents; one that was sent twice is one")]
 
 
 class Deleted(Answer):
@@ -470,7 +558,7 @@ class BitDocuments(Answer):
 
 
 class Duplicate(BaseModel):
-    id: str | int
+    id: ShownId
     similarity: Annotated[float, Field(description="Of its text to that of the document kept")]
 
 
@@ -479,7 +567,7 @@ class Group(BaseModel):
     similarity: Annotated[
         float, Field(description="Of the duplicate that is least like the document kept")
     ]
-    kept: Annotated[str | int, Field(description="The id of the document to keep")]
+    kept: Annotated[ShownId, Field(description="The id of the document to keep")]
     duplicates: Annotated[
         list[Duplicate],
         Field(max_length=MAX_LISTED_IN_GROUP, description="The others, or the first of them"),
@@ -572,6 +660,10 @@ class Stats(Answer):
     no_known_word: int
     bits: int
     method: str
+    features: Annotated[
+        int | None,
+        Field(description="How long the vectors are that codes are made from; null: from words"),
+    ]
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]

@@ -127,9 +127,12 @@ def _properties(
         rows.append((prefix + name, field, name in required))
         of_model = [part for part in field.get("anyOf", [field]) if part.get("type") != "null"]
         if len(of_model) == 1:
-            items = of_model[0].get("items", {})
-            rows += _properties(of_model[0], schemas, f"{prefix}{name}.")
-            rows += _properties(items, schemas, f"{prefix}{name}[].")
+            (whole,) = of_model
+            rows += _properties(whole, schemas, f"{prefix}{name}.")
+            rows += _properties(whole.get("items"), schemas, f"{prefix}{name}[].")
+            by_name = whole.get("additionalProperties")  # true if they may be anything
+            if isinstance(by_name, dict):
+                rows += _properties(by_name, schemas, f"{prefix}{name}.*.")
     return rows
 
 

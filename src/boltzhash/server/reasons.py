@@ -35,6 +35,7 @@ def reasons(
 
     A word is near if its own code agrees with the query's as that of a document would have to: bit by
     bit, each weighed by how sure the model is of the query's (``margins``; None if it is of none).
+    Words have no codes, and none is near, if codes are made from features.
     """
     shared = _shared_words([f"{one.text[:_READ]}\n{_name(one)}" for one in documents], sought)
     near = _near_words(hasher, documents, sought, margins)
@@ -59,7 +60,7 @@ def _near_words(
     hasher: Hasher, documents: Sequence[Document], sought: Sought, margins: Floats | None
 ) -> list[list[str]]:
     assert hasher.tfidf_ is not None  # or it would not be in a collection
-    if margins is None or not documents:
+    if margins is None or not documents or hasher.n_feature_columns is not None:
         return [[] for _ in documents]
     heaviest = [_heaviest(row) for row in hasher.tfidf([one.text[:_READ] for one in documents])]
     columns = sorted({column for row in heaviest for column in row})

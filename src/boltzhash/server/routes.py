@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -11,25 +13,38 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import PlainTextResponse, Response
 
 from boltzhash.collection import Collection
 from boltzhash.collection.duplicates import MIN_SIMILARITY
+from boltzhash.corpus.documents import Id
 from boltzhash.server import messages
-from boltzhash.server.answers import search_code, search_similar, search_text, stored_documents
+from boltzhash.server.answers import (
+    search_code,
+    search_similar,
+    search_text,
+    stored_document,
+    stored_documents,
+    whole_document,
+)
 from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.duplicates import Asked
 from boltzhash.server.guard import is_key
 from boltzhash.server.heavy import HeavyLane, Job
 from boltzhash.server.map_search import search_on_map
+from boltzhash.server.messages import MAX_ID
 from boltzhash.server.metrics import CONTENT_TYPE
 from boltzhash.server.refusals import NoCollectionError, RefusedError
 from boltzhash.server.service import Service
-from boltzhash.server.settings import KEY_VARIABLE, MAX_GROUPS
+from boltzhash.server.settings import KEY_VARIABLE, MAX_GROUPS, MAX_K
 from boltzhash.version import __version__
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The body is not JSON"},
+    401: {
+        "description": "The key for writing, or one for reading if there is one, is missing or wrong"
+    },
     403: {"description": "Writing is off, or another site's page asked"},
     408: {"description": "The request did not arrive in time"},
     413: {"description": "The body is too large"},
@@ -40,11 +55,12 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     500: {"description": "The collection is damaged"},
     503: {"description": "Busy, or there is no collection: try again"},
 }
+_LONGEST_JSON_ID = 12 * MAX_ID + 2  # characters: an emoji takes two escapes of six
+
 _NOT_THERE: dict[int | str, dict[str, Any]] = {
     404: {"description": "No such document, bit or field"}
 }
 _WRITE_REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "The key is missing or wrong"},
     507: {"description": "The disk is full"},
 }
 
@@ -54,11 +70,42 @@ def _errors(*tables: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[st
     return {status: {**entry, "model": messages.Error} for status, entry in merged.items()}
 
 
-api = APIRouter(prefix="/v1", responses=_errors(_REFUSALS))
+async def _refuse_unknown_parameters(request: Request) -> None:
+    """A misspelt one would be ignored, and the answer one to another question."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f" (is {close[0]!r} meant?)" if close else ""
+            there = f"there are: {', '.join(known)}" if known else "this address takes none"
+            raise RefusedError(422, f"there is no query parameter {name[:60]!a}{meant}; {there}")
+
+
+api = APIRouter(
+    prefix="/v1",
+    responses=_errors(_REFUSALS),
+    dependencies=[Depends(_refuse_unknown_parameters)],
+)
 operations = APIRouter(tags=["operations"])
 
 
-def _service(request: Request) -> Service:
+class _Rest(Convertor[str]):
+    """The rest of an address, with all slashes; not nothing, as Starlette's "path" may be."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("rest", _Rest())
+
+
+async def _service(request: Request) -> Service:
+    """Async, as all dependencies here: FastAPI gives others to a thread, which takes longer."""
     service: Service = request.app.state.service
     return service
 
@@ -67,7 +114,7 @@ Served = Annotated[Service, Depends(_service)]
 _bearer = HTTPBearer(auto_error=False, description=f"The key that {KEY_VARIABLE} holds")
 
 
-def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
+async def _need_key(request: Request, service: Served, _: Annotated[Any, Depends(_bearer)]) -> None:
     if service.settings.api_key is None:
         raise RefusedError(
             403,
@@ -96,12 +143,29 @@ def as_json(answer: dict[str, Any]) -> Response:
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
+    return await _timed(service, lambda r: search_text(r, asked))
+
+
+@api.post("/search/several", response_model=messages.SearchesAnswer, tags=["search"])
+async def search_several(asked: messages.SearchesRequest, service: Served) -> Response:
+    """Several searches in one request, all of one generation."""
 
     def work(collection: Collection) -> dict[str, Any]:
-        how = (asked.k, asked.by, asked.where, asked.order, asked.offset, asked.facets)
-        return search_text(collection, asked.text, *how, with_reasons=asked.reasons)
+        answers = [_answer_number(collection, *numbered) for numbered in enumerate(asked.queries)]
+        return {"generation": collection.standing().generation, "answers": answers}
 
     return await _timed(service, work)
+
+
+def _answer_number(
+    collection: Collection, number: int, query: messages.SearchRequest
+) -> dict[str, Any]:
+    try:
+        answer = search_text(collection, query)
+    except ValueError as error:
+        raise ValueError(f"queries.{number}: {error}") from error
+    del answer["generation"]  # is said once for all
+    return answer
 
 
 @api.post("/similar", response_model=messages.Hits, tags=["search"], responses=_errors(_NOT_THERE))
@@ -138,6 +202,61 @@ async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
 # Documents
 
 
+@api.get("/documents", response_model=messages.DocumentsPage, tags=["documents"])
+async def list_documents(
+    service: Served,
+    after: Annotated[
+        int, Query(ge=0, le=2**63 - 1, description="What `next` of the page before says")
+    ] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_K)] = 20,
+) -> Response:
+    """All documents, page by page, in the order of insertion.
+
+    A walk sees every document that stays, whatever is written meanwhile.
+    """
+
+    def work(collection: Collection) -> dict[str, Any]:
+        now, page = collection.standing(), collection.page(after, limit + 1)
+        return {
+            "generation": now.generation,
+            "total": now.n_documents,
+            "documents": [whole_document(coded) for _, coded in page[:limit]],
+            "next": page[limit - 1][0] if len(page) > limit else None,
+        }
+
+    return await _read(service, work)
+
+
+@api.get(
+    "/documents/{id:rest}",
+    response_model=messages.OneDocument,
+    tags=["documents"],
+    responses=_errors(_NOT_THERE),
+)
+async def get_document(
+    service: Served, id: Annotated[str, Path(max_length=_LONGEST_JSON_ID)]
+) -> Response:
+    """One document. `7` is the integer if there is such an id, else the string; `"7"` is the string."""
+
+    def work(collection: Collection) -> dict[str, Any]:
+        found = stored_document(collection, _meant_id(collection, id))
+        return {
+            "generation": collection.standing().generation,
+            "document": whole_document(found),
+        }
+
+    return await _read(service, work)
+
+
+def _meant_id(collection: Collection, text: str) -> Id:
+    """As on the command line: JSON if that is an id in the collection, else the text as it is."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if value in collection else text
+
+
 @api.post("/documents/get", response_model=messages.Documents, tags=["documents"])
 async def get_documents(asked: messages.GetRequest, service: Served) -> Response:
     """Whole documents by id; those that do not exist are left out."""
@@ -161,12 +280,22 @@ async def get_documents(asked: messages.GetRequest, service: Served) -> Response
 )
 async def add_documents(asked: messages.AddRequest, service: Served) -> Response:
     """Add documents, or replace them: all or none. They are on disk when this answers."""
-    documents = [document.model_dump() for document in asked.documents]
+    documents = [document.model_dump(exclude={"features"}) for document in asked.documents]
+    features = _features_of(asked.documents)
+    ids = Counter(document.id for document in asked.documents)
+    if not asked.overwrite and len(ids) < len(documents):
+        ((twice, n),) = ids.most_common(1)
+        raise RefusedError(
+            409,
+            f"the id {twice!r} is in this request {n} times: nothing was written. Send each document "
+            "once, or overwrite: true to keep the last",
+            code="id_twice",
+        )
 
     def work(collection: Collection) -> dict[str, Any]:
         write = collection.upsert if asked.overwrite else collection.add
-        written = write(documents)
-        return {"generation": collection.written_generation, "written": written}
+        write(documents, features=features)
+        return {"generation": collection.written_generation, "written": len(ids)}
 
     return as_json(await service.writes.run(work))
 
@@ -346,6 +475,21 @@ async def metrics(service: Served) -> Response:
     with suppress(NoCollectionError):
         documents, generation = await service.reads.run(work)
     return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)
+
+
+def _features_of(documents: list[messages.NewDocument]) -> list[list[float]] | None:
+    """The vectors of documents as rows of one length, None if none has one."""
+    vectors = [document.features or [] for document in documents]
+    if not any(vectors):
+        return None
+    for document, vector in zip(documents, vectors, strict=True):
+        if len(vector) != len(vectors[0]):
+            raise RefusedError(
+                422,
+                f"the documents of a request must have features of one length: {documents[0].id!r} has "
+                f"{len(vectors[0])} numbers, {document.id!r} has {len(vector)}",
+            )
+    return vectors
 
 
 async def _timed(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:

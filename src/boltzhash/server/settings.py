@@ -11,12 +11,15 @@ from urllib.parse import urlsplit
 from boltzhash.search.order import CANDIDATES
 
 KEY_VARIABLE = "BOLTZHASH_API_KEY"
+READ_KEY_VARIABLE = "BOLTZHASH_READ_KEY"
 SETTINGS_VARIABLE = "BOLTZHASH_SERVICE"  # how worker processes get theirs
 
 MAX_HEADERS = 1 << 16  # bytes, with the address
 MAX_BODY = 1 << 20  # bytes
 MAX_WRITE_BODY = 8 << 20  # bytes, of requests that carry the key
+MAX_QUERIES = 20  # in one request
 MAX_QUERY = 100_000  # characters
+MAX_FEATURES = 65_536  # numbers of a vector
 MAX_TEXT = 1_000_000  # characters of a document that is added
 MAX_K = 100
 MAX_REACH = CANDIDATES  # hits that offset and k reach: as many are put in order
@@ -50,16 +53,18 @@ MAX_WAITING = 256  # requests of a worker that wait for a thread
 class Settings:
     """One collection, and who may ask for it.
 
-    ``api_key`` None switches writing off. ``origins`` are web sites whose pages may use the service,
-    such as ``https://search.example.org``. A request must be addressed to an IP address, to localhost,
-    to one of ``origins`` or of ``allowed_hosts`` ("*" is any): otherwise a page elsewhere could point
-    its own name at our address, and so read what is meant for those who reach it.
+    ``api_key`` None switches writing off. ``read_key`` None lets everyone read. ``origins`` are web
+    sites whose pages may use the service, such as ``https://search.example.org``. A request must be
+    addressed to an IP address, to localhost, to one of ``origins`` or of ``allowed_hosts`` ("*" is
+    any): otherwise a page elsewhere could point its own name at our address, and so read what is
+    meant for those who reach it.
     """
 
     collection: str  # where it is: a folder, or the URL of an engine
     origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     api_key: str | None = field(default=None, repr=False)
+    read_key: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for origin in self.origins:
@@ -67,12 +72,14 @@ class Settings:
         for host in self.allowed_hosts:
             check_allowed_host(host)
         if self.api_key is not None:
-            check_key(self.api_key)
+            check_key(self.api_key, KEY_VARIABLE)
+        if self.read_key is not None:
+            check_key(self.read_key, READ_KEY_VARIABLE)
 
     def to_environment(self) -> None:
-        """Pass everything to worker processes, except the key, which they already have."""
+        """Pass everything to worker processes, except the keys, which they already have."""
         plain = asdict(self)
-        del plain["api_key"]
+        del plain["api_key"], plain["read_key"]
         os.environ[SETTINGS_VARIABLE] = json.dumps(plain)
 
     @classmethod
@@ -83,6 +90,7 @@ class Settings:
             tuple(plain["origins"]),
             tuple(plain["allowed_hosts"]),
             os.environ.get(KEY_VARIABLE),
+            os.environ.get(READ_KEY_VARIABLE),
         )
 
 
@@ -114,8 +122,8 @@ def check_allowed_host(host: str) -> None:
         )
 
 
-def check_key(key: str) -> None:
+def check_key(key: str, variable: str) -> None:
     """Refuse a key that no header can carry; the message does not show it."""
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         came = f"a key of {len(key)} characters that is not" if key else "an empty key"
-        raise ValueError(f"{KEY_VARIABLE} must be printable ASCII without spaces, got {came}")
+        raise ValueError(f"{variable} must be printable ASCII without spaces, got {came}")

@@ -37,6 +37,7 @@ class Batch(NamedTuple):
     companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
     neighbour: Rows | None = None  # the inputs of one near document of each
     share: Share | None = None  # None if the documents are the whole minibatch
+    labels: Rows | None = None  # how much each label counts; a row without any if none is known
 
 
 class Terms(NamedTuple):
@@ -55,6 +56,7 @@ class Documents(NamedTuple):
     ``neighbours`` are row numbers (n, K): every epoch one of them is drawn for each document, and the
     document's target is mixed with its target, whose share is ``neighbour_share``. The likelihood is
     linear in the target, so this is on average the mean of all K, at the price of one.
+    ``labels`` are (n, n_labels), each row the shares of a document's labels, or empty if it has none.
     """
 
     inputs: Matrix
@@ -62,6 +64,7 @@ class Documents(NamedTuple):
     companions: Companions | None = None
     neighbours: RowNumbers | None = None
     neighbour_share: float = 0.0
+    labels: sparse.csr_matrix | None = None
 
     def draw(self, rng: np.random.Generator) -> Plan:
         """What happens at random in an epoch and does not depend on the device."""
@@ -135,6 +138,7 @@ def take_batch(
         generator,
         tuple(inputs(companion[rows]) for companion in plan.companions),
         None if plan.neighbour is None else inputs(plan.neighbour[rows]),
+        labels=None if documents.labels is None else on_device(documents.labels[rows], device),
     )
 
 

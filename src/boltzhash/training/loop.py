@@ -99,6 +99,7 @@ def train(
     seed: int,
     device: torch.device,
     verbose: bool = False,
+    shown: str = "fitting",
     checkpoint: Path | None = None,
     fingerprint: str = "",
     on_epoch: Callable[[EpochRecord], None],
@@ -122,7 +123,7 @@ def train(
     on_resume(list(history))
     saved_at = time.monotonic()
     with progress(
-        "fitting", "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
+        shown, "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
     ) as bar:
         for epoch in range(len(history), schedule.epochs):
             record = _epoch(steps, documents, schedule, seed, epoch)

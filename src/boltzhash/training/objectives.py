@@ -10,7 +10,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import logsigmoid, normalize
 
 from boltzhash.training import fused
 from boltzhash.training.batches import Share
@@ -59,6 +59,21 @@ def decoded_log_likelihood(
     groups = zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True)
     readings = [word_log_likelihood(torch.addmm(bias, s, E), target) for s, E in groups]
     return readings[0] if n_groups == 1 else torch.stack(readings).mean(0)
+
+
+def bernoulli_label_log_likelihood(label_logits: Tensor, labels: Rows) -> Tensor:
+    """log p(y | s) = Σ_l log Bernoulli(y_l; σ(logit_l)), 0 of a document without labels (VDSH-S).
+
+    ``label_logits`` are (n, n_labels); a document has the labels whose share in ``labels`` is above 0.
+    Chaidaroon and Fang (2017).
+
+    >>> bernoulli_label_log_likelihood(torch.zeros(2, 3), torch.tensor([[1.0, 0, 0], [0, 0, 0]]))
+    tensor([-2.0794,  0.0000])
+    """
+    shares = labels if isinstance(labels, Tensor) else labels.dense(label_logits.shape[-1])
+    has = shares > 0
+    each = logsigmoid(torch.where(has, label_logits, -label_logits))
+    return torch.where(has.any(-1), each.sum(-1), 0.0)
 
 
 class Prior(Protocol):

@@ -42,6 +42,8 @@ class ReplayedSteps:
         self._n = documents.inputs.shape[0]
         self._inputs = RowsOnDevice(documents.inputs, device)
         self._targets = RowsOnDevice(documents.targets, device)
+        labels = documents.labels
+        self._labels = None if labels is None else RowsOnDevice(labels, device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._generator = torch.Generator(device)
         self._graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}
@@ -149,12 +151,14 @@ class ReplayedSteps:
     def _batch(self, rows: Tensor) -> Batch:
         inputs, targets = self._inputs.take(rows), self._targets.take(rows)
         companions = tuple(self._inputs.take(c.index_select(0, rows)) for c in self._companions)
-        if self._neighbour is None:
-            return Batch(inputs, targets, self._progress, self._generator, companions)
-        neighbour = self._neighbour.index_select(0, rows)
-        targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
-        beside = self._inputs.take(neighbour)
-        return Batch(inputs, targets, self._progress, self._generator, companions, beside)
+        labels = None if self._labels is None else self._labels.take(rows)
+        beside = None
+        if self._neighbour is not None:
+            neighbour = self._neighbour.index_select(0, rows)
+            targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
+            beside = self._inputs.take(neighbour)
+        where = (self._progress, self._generator)
+        return Batch(inputs, targets, *where, companions, beside, labels=labels)
 
 
 def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from boltzhash import LSH, NASH, Hasher
+from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
 from boltzhash.collection.sqlite import rehashing, snapshot
@@ -130,15 +130,6 @@ def test_a_hasher_without_words_is_refused(path: Path) -> None:
     hasher = LSH(8).fit(sparse.csr_matrix(np.eye(4)))
     with pytest.raises(ValueError, match="was fitted on a matrix and knows no words"):
         Collection.create(path, hasher)
-    assert not path.exists()
-
-
-def test_a_hasher_of_features_is_refused(path: Path) -> None:
-    texts = ["star planet", "planet moon", "bread butter", "butter oven"]
-    vectors = np.eye(4, dtype=np.float32)
-    features = NASH(8, epochs=1, hidden_units=4, device="cpu").fit(texts, features=vectors)
-    with pytest.raises(ValueError, match="this NASH was fitted with features"):
-        Collection.create(path, features)
     assert not path.exists()
 
 

@@ -10,10 +10,11 @@ from scipy import sparse
 
 from boltzhash.errors import MissingExtraError
 from boltzhash.hashers.shared import neighbours
+from boltzhash.hashers.shared.lsa import leading_directions, sketched_directions
 from boltzhash.hashers.shared.neighbours import (
-    latent_semantics,
+    LatentSemantics,
+    at_several_scales,
     nearest_by_cosine,
-    nearest_documents,
 )
 
 
@@ -54,14 +55,16 @@ def test_latent_semantics_sees_a_topic_without_a_common_word() -> None:
     other = ["x y", "y z", "z x", "x y", "z y", "x z"]
     words = sorted({word for text in topic + other for word in text.split()})
     counts = np.array([[float(w in text.split()) for w in words] for text in topic + other])
-    near = nearest_documents(sparse.csr_matrix(counts), 5, np.random.RandomState(0))
+    matrix = sparse.csr_matrix(counts)
+    latent = LatentSemantics(matrix, (2, 4), np.random.RandomState(0))
+    near = nearest_by_cosine(latent(matrix), 5)
     assert all(set(row) < set(range(6)) for row in near[:6])
     assert all(set(row) < set(range(6, 12)) for row in near[6:])
 
 
 def test_latent_vectors_have_length_one_also_of_few_documents() -> None:
     rows = sparse.csr_matrix([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
-    vectors = latent_semantics(rows, np.random.RandomState(0))
+    vectors = LatentSemantics(rows, (8, 64), np.random.RandomState(0))(rows)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
 
 
@@ -71,3 +74,30 @@ def test_many_documents_without_faiss_say_what_to_install(monkeypatch: pytest.Mo
     needed = r"neighbours of more than 5 documents needs faiss.* 'boltzhash\[train\]'"
     with pytest.raises(MissingExtraError, match=needed):
         nearest_by_cosine(np.eye(6, dtype=np.float32), 2)
+
+
+def test_near_at_several_scales_is_near_by_the_sum_of_their_cosines() -> None:
+    """The folded vectors order documents as the mean of the cosines does, but for a few pairs."""
+    vectors = unit(300, 64, seed=3) * np.linspace(2, 0.2, 64, dtype=np.float32)
+    scales = [4, 16, 64]
+
+    def summed(x: np.ndarray) -> np.ndarray:
+        parts = [x[:, :k] / np.linalg.norm(x[:, :k], axis=1, keepdims=True) for k in scales]
+        return sum(part @ part.T for part in parts)
+
+    folded = at_several_scales(vectors, scales)
+    np.testing.assert_allclose(np.square(folded).sum(axis=1), len(scales), rtol=1e-5)
+    correlation = np.corrcoef((folded @ folded.T).ravel(), summed(vectors).ravel())[0, 1]
+    one_scale = np.corrcoef((vectors @ vectors.T).ravel(), summed(vectors).ravel())[0, 1]
+    assert correlation > 0.99 > one_scale
+
+
+def test_sketched_directions_span_what_the_exact_ones_do() -> None:
+    random = np.random.default_rng(4)
+    topics = random.random((5, 80)) ** 6
+    rows = sparse.csr_matrix(random.poisson(random.dirichlet(np.full(5, 0.1), 400) @ topics * 8.0))
+    exact = leading_directions(rows, 5, np.random.RandomState(0), centred=False)
+    sketched = sketched_directions(rows.astype(np.float32), 5, np.random.RandomState(0))
+    cosines = np.linalg.svd(exact.T @ sketched, compute_uv=False)
+    assert cosines.min() > 0.99
+    np.testing.assert_allclose(sketched.T @ sketched, np.eye(5), atol=1e-5)

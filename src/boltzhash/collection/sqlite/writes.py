@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from boltzhash.collection.sqlite.database import State
 from boltzhash.collection.sqlite.schema import code_checksum, document_checksum, field_rows
-from boltzhash.collection.store import already_there
+from boltzhash.collection.store import already_there, twice_in_batch
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -25,9 +25,14 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> int:
             (_document_row(place, coded.document) for place, coded in enumerate(batch, first)),
         )
     except sqlite3.IntegrityError:
+        seen: set[Id] = set()
         for place, coded in enumerate(batch, first):
-            if _find(connection, coded.document.id) not in (None, place):
-                raise already_there(coded.document.id) from None
+            id_ = coded.document.id
+            if id_ in seen:
+                raise twice_in_batch(id_) from None
+            if _find(connection, id_) not in (None, place):
+                raise already_there(id_) from None
+            seen.add(id_)
         raise
     connection.executemany(
         "INSERT INTO codes VALUES (?, ?, ?, ?)",

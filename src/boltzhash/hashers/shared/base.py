@@ -42,6 +42,7 @@ from boltzhash.hashers.shared.features import (
     feature_blocks,
 )
 from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.labels import Labels, read_labels
 from boltzhash.hashers.shared.poor_codes import complaints
 from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
@@ -82,6 +83,7 @@ class Hasher(Estimator):
 
     needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
     takes_features: ClassVar[bool] = False
+    takes_labels: ClassVar[bool] = False
     weight_beside_words: ClassVar[float] = (
         0.15  # of codes in the score of a search: docs/retrieval.md
     )
@@ -142,13 +144,16 @@ class Hasher(Estimator):
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
     ) -> Self:
-        """Learn to hash from documents. No labels are used.
+        """Learn to hash from documents, and from labels if there are some.
 
         Parameters
         ----------
         X : iterable of str, or matrix of shape (n_documents, n_words)
             Raw texts, or tf-idf (sparse or dense, not negative).
-        y : ignored
+        y : sequence of labels or lists of labels, one entry per document, optional
+            Labels are strings or numbers; None, NaN or an empty list says that nothing is known, also
+            of most documents. Codes of one label become near. A matrix of bools has a column per label.
+            For the methods with a word decoder; others ignore it, as scikit-learn's pipelines expect.
         features : float matrix of shape (n_documents, n_columns), optional
             Dense vectors of the documents, in their order, such as sentence embeddings. Codes are
             then made from these; the words are what codes should stand for. From then on the model
@@ -173,6 +178,11 @@ class Hasher(Estimator):
                 "max_memory takes a sample of the documents, but features have a row for every one: "
                 "give one or the other"
             )
+        if y is not None and self.takes_labels and max_memory is not None:
+            raise ValueError(
+                "max_memory takes a sample of the documents, but y has an entry for every one: "
+                "give one or the other"
+            )
         dense = None if features is None else self._features(features)
         if dense is not None:
             check_finite(dense)
@@ -186,7 +196,8 @@ class Hasher(Estimator):
             self.feature_scaling_ = None
             taught = words_a_row(matrix) > 0  # a document without words teaches nothing
             inputs = dense if dense is None or taught.all() else dense[taught]
-            self._fit_matrix(matrix[taught], inputs, folder, on_epoch)
+            labels = self._labels(y, taught)
+            self._fit_matrix(matrix[taught], inputs, labels, folder, on_epoch)
             self._check_not_collapsed(matrix, dense)
         except BaseException as error:
             self.__dict__ = before  # a model fitted before is not lost, a failed one is not usable
@@ -265,7 +276,7 @@ class Hasher(Estimator):
         check_is_fitted(self)
         rows = self._as_rows(block)
         if self.feature_scaling_ is not None and not isinstance(rows, np.ndarray):
-            raise self._needs_features(self.feature_scaling_)
+            raise self.needs_features()
         return rows
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
@@ -304,8 +315,11 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        # Models from before there were stems keep their fingerprints; output changes no code.
-        params = self._plain_params(leave_out=("output",) if self.stem else ("output", "stem"))
+        # Models from before there were stems and labels keep their fingerprints. What labels did is in
+        # the weights; output changes no code.
+        later = {name for name in self.defaults() if name.startswith("label_")}
+        later |= {"output"} if self.stem else {"output", "stem"}
+        params = self._plain_params(leave_out=tuple(later))
         settings = {"class": type(self).__name__, **params}
         return fingerprint(settings, self._stored_arrays(), self._words())
 
@@ -368,10 +382,11 @@ class Hasher(Estimator):
         self,
         matrix: sparse.csr_matrix,
         features: Features | None,
+        labels: Labels | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
-        """Learn from tf-idf rows and, if the method takes them, features of the same documents.
+        """Learn from tf-idf rows and, if the method takes them, features and labels of the documents.
 
         Each of them has at least one word.
         """
@@ -442,26 +457,40 @@ class Hasher(Estimator):
         return self.tfidf(block) if isinstance(block, list) else block
 
     def _raw_blocks(self, X: Any, features: Any) -> Iterator[list[str] | DocumentRows]:
-        check_is_fitted(self)
-        scaling = self.feature_scaling_
-        if scaling is None and features is None:
+        dense = self.checked_features(features)
+        if dense is None:
             return self._word_blocks(X)
-        if scaling is None:
+        return feature_blocks(dense, None if X is None else one_by_one(X))
+
+    def checked_features(self, features: Any) -> Features | None:
+        """The features that documents come with, as an array; None if the model reads words.
+
+        They are refused if the model was fitted without, missed if it was fitted with them.
+        """
+        check_is_fitted(self)
+        if features is None and self.n_feature_columns is None:
+            return None
+        if features is None:
+            raise self.needs_features()
+        if self.n_feature_columns is None:
             self._features(features)
             raise ValueError(
                 f"this {type(self).__name__} was fitted without features and reads words: pass "
                 "only documents, or fit it with features="
             )
-        if features is None:
-            raise self._needs_features(scaling)
-        dense = check_features(features, len(scaling.mean))
-        return feature_blocks(dense, None if X is None else one_by_one(X))
+        return check_features(features, self.n_feature_columns)
 
-    def _needs_features(self, scaling: FeatureScaling) -> ValueError:
+    @property
+    def n_feature_columns(self) -> int | None:
+        """How long the vectors are that codes are made from; None if they are made from words."""
+        return None if self.feature_scaling_ is None else len(self.feature_scaling_.mean)
+
+    def needs_features(self) -> ValueError:
+        """The error for those who give texts alone to a model that was fitted with features."""
         return ValueError(
             f"this {type(self).__name__} was fitted with features and makes codes from those, not from "
             f"words: pass features= (--features on the command line), a matrix with "
-            f"{len(scaling.mean)} columns"
+            f"{self.n_feature_columns} columns"
         )
 
     def _features(self, features: Any) -> Features:
@@ -472,6 +501,15 @@ class Hasher(Estimator):
                 f"{', '.join(WITH_A_WORD_DECODER)}"
             )
         return check_features(features)
+
+    def _labels(self, y: Any, taught: NDArray[np.bool_]) -> Labels | None:
+        """Labels of the documents that are taught, if the method takes them and there are any."""
+        if y is None or not self.takes_labels:
+            return None
+        labels = read_labels(y, len(taught))
+        if labels is None or taught.all():
+            return labels
+        return labels.of(taught)
 
     def _word_blocks(self, X: Any) -> Iterator[list[str] | sparse.csr_matrix]:
         if X is None:

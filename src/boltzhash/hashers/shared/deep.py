@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -18,20 +19,46 @@ from boltzhash.hashers.shared.estimator import check_is_fitted
 from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
 from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
+from boltzhash.hashers.shared.labels import Labelling, Labels, guessed_shares, held_out_agreement
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
 from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Terms
-    from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.networks import Autoencoder, Linear, Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
+LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
+# What the published codes of variational hashers have in common: CorrSH.as_published, where it is not
+# particular to CorrSH.
+PUBLISHED_RECIPE: dict[str, Any] = {
+    "target": "words",
+    "input_length": None,
+    "unigram_start": False,
+    "epochs": 100,
+    "batch_size": 100,
+    "learning_rate": 1e-3,
+    "learning_rate_decay": "steps",
+    "dropout": 0.2,
+    "kl_ramp": 1.0,
+    "label_weight": 1.0,
+    "label_guesses": False,
+}
+
+NOT_TOLD_BY_WORDS = (
+    "labels are not used: words do not tell those that were held out better than chance would; "
+    "label_weight=… teaches them all the same"
+)
+
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
+
+
+logger = logging.getLogger("boltzhash")
 
 
 class DeepHasher(TrainedHasher):
@@ -72,6 +99,16 @@ class DeepHasher(TrainedHasher):
     unigram_start : bool, default=True
         Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
         are not spent on learning that; False starts it at random, as published.
+    label_weight : float or None, default=None
+        α, the weight of log p(y | code), for fits with labels. None is 10 times how well words tell
+        labels that were held out (Cohen's κ), so that labels which mean nothing change nothing. A number
+        is taken as it is: 1 as published.
+    label_likelihood : {"softmax", "sigmoid"}, default="softmax"
+        What p(y | code) is about: a label drawn from those of the document, or which of all labels it
+        has, as in VDSH-S.
+    label_guesses : bool, default=True
+        Whether documents without labels are asked for those that a linear classifier guesses, as far as
+        it is sure. False leaves them without, as published.
     language, stem, stop_words, token_pattern, max_words, min_df, max_df
         How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
@@ -91,12 +128,19 @@ class DeepHasher(TrainedHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    labelling_ : Labelling or None
+        How many documents had how many labels in the fit, and how well words tell them: 0 if they were
+        not used. None when fitted without. Not saved.
     n_features_in_ : int
         Number of words.
     """
 
     takes_features: ClassVar[bool] = True
+    takes_labels: ClassVar[bool] = True
     weight_beside_words: ClassVar[float] = 0.3
+
+    labelling_: Labelling | None  # None without labels
+    _alpha: float  # the weight of labels in this fit
 
     def __init__(
         self,
@@ -112,6 +156,9 @@ class DeepHasher(TrainedHasher):
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
+        label_weight: float | None = None,
+        label_likelihood: str = "softmax",
+        label_guesses: bool = True,
         **shared: Any,
     ) -> None:
         super().__init__(n_bits, learning_rate=learning_rate, **shared)
@@ -124,6 +171,9 @@ class DeepHasher(TrainedHasher):
         self.dropout = dropout
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
+        self.label_weight = label_weight
+        self.label_likelihood = label_likelihood
+        self.label_guesses = label_guesses
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:
@@ -157,11 +207,41 @@ class DeepHasher(TrainedHasher):
         return linear_ramp(self.decoder_noise, batch.progress) * noise
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
-        """log p(x | code), the reconstruction."""
+        """log p(x | code), the reconstruction, plus α log p(y | code) of documents with labels."""
+        words = self._decoded(model.decoder, noisy_code, batch.targets)
+        return words + self._label_log_likelihood(model, noisy_code, batch)
+
+    def _label_log_likelihood(
+        self, model: Autoencoder, noisy_code: Tensor, batch: Batch
+    ) -> Tensor | float:
+        """α log p(y | code), 0 of documents without labels.
+
+        y is a label drawn from the document's ("softmax"), or which labels it has ("sigmoid").
+        """
+        from boltzhash.training.objectives import bernoulli_label_log_likelihood
+
+        if batch.labels is None:
+            return 0.0
+        decoder = model.parts["labels"]
+        if self.label_likelihood == "softmax":
+            return self._alpha * self._decoded(decoder, noisy_code, batch.labels)
+        return self._alpha * bernoulli_label_log_likelihood(decoder(noisy_code), batch.labels)
+
+    def _of_words(
+        self, model: Autoencoder, likelihood: Tensor, noisy_code: Tensor, batch: Batch
+    ) -> Tensor:
+        """The mean of log p(x | code) alone, which is what records show, from that with labels.
+
+        Gumbel-softmax has the likelihood of a relaxed code: there it is only near.
+        """
+        of_labels = self._label_log_likelihood(model, noisy_code.detach(), batch)
+        return (likelihood.detach() - of_labels).detach().mean()
+
+    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+        """The log likelihood of words, or of labels, under a decoder."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
-        decoder = model.decoder
-        return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, batch.targets)
+        return decoded_log_likelihood(noisy_code, decoder.weight, decoder.bias, target)
 
     def _beta(self, batch: Batch) -> Tensor | float:
         from boltzhash.training.tensors import linear_ramp
@@ -197,6 +277,7 @@ class DeepHasher(TrainedHasher):
         self,
         matrix: sparse.csr_matrix,
         features: Features | None,
+        labels: Labels | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:
@@ -210,7 +291,9 @@ class DeepHasher(TrainedHasher):
         inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = self._draw_seed()
-        model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1])
+        usable = self._usable(labels, rows, seed)
+        n_labels = 0 if usable is None else usable.shape[1]
+        model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1], n_labels)
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
 
@@ -221,7 +304,7 @@ class DeepHasher(TrainedHasher):
         self._train(
             model,
             lambda batch: self._step(model, batch),
-            self._documents(Documents(inputs, targets), matrix, seed),
+            self._documents(Documents(inputs, targets, labels=usable), matrix, seed),
             seed=seed,
             decay=self.learning_rate_decay,
             checkpoint=checkpoint,
@@ -231,10 +314,14 @@ class DeepHasher(TrainedHasher):
         self._check_learned(targets)
 
     def _build(
-        self, n_words: int, generator: Generator, n_inputs: int | None = None
+        self,
+        n_words: int,
+        generator: Generator,
+        n_inputs: int | None = None,
+        n_labels: int = 0,
     ) -> Autoencoder:
-        """Network and decoder; the network reads words unless ``n_inputs`` says otherwise."""
-        from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
+        """Network and decoders; the network reads words unless ``n_inputs`` says otherwise."""
+        from boltzhash.training.networks import Autoencoder, InferenceNetwork, Linear, WordDecoder
 
         encoder = InferenceNetwork(
             n_inputs or n_words,
@@ -245,7 +332,30 @@ class DeepHasher(TrainedHasher):
             self._n_networks(),
         )
         decoder = WordDecoder(self.n_bits, n_words, generator)
-        return Autoencoder(encoder, decoder, self._parts(generator))
+        parts = self._parts(generator)
+        if n_labels:
+            parts["labels"] = Linear(self.n_bits, n_labels, generator)
+        return Autoencoder(encoder, decoder, parts)
+
+    def _usable(
+        self, labels: Labels | None, rows: DocumentRows, seed: int
+    ) -> sparse.csr_matrix | None:
+        """What is taught of labels; None if nothing is."""
+        self.labelling_, self._alpha = None, 0.0
+        if labels is None:
+            return None
+        random = np.random.RandomState(seed)
+        agreement = held_out_agreement(rows, labels.shares, random)
+        self.labelling_ = Labelling(int(labels.known.sum()), len(labels.names), agreement)
+        if self.label_weight is None and agreement == 0:
+            logger.warning(NOT_TOLD_BY_WORDS)
+        chosen = LABEL_WEIGHT * agreement
+        self._alpha = chosen if self.label_weight is None else self.label_weight
+        if self._alpha == 0:
+            return None
+        if not self.label_guesses:
+            return labels.shares
+        return sparse.csr_matrix(labels.shares + guessed_shares(rows, labels.shares, random))
 
     def _take_weights(self, model: Autoencoder) -> None:
         learned = {
@@ -333,6 +443,9 @@ class DeepHasher(TrainedHasher):
             check_number("input_length", self.input_length, above=0)
         check_number("dropout", self.dropout, at_least=0, below=1)
         check_number("kl_ramp", self.kl_ramp, above=0)
+        if self.label_weight is not None:
+            check_number("label_weight", self.label_weight, at_least=0)
+        check_choice("label_likelihood", self.label_likelihood, ("softmax", "sigmoid"))
         for name in ("kl_weight", "decoder_noise"):
             pair = getattr(self, name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:

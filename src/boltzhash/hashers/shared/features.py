@@ -29,13 +29,29 @@ def read_features(path: str | Path) -> Features:
     >>> read_features(path).shape
     (2, 3)
     """
+    return check_features(_mapped(path), name=str(path))
+
+
+def read_query_features(path: str | Path) -> Features:
+    """As :func:`read_features`; a file with one vector is a matrix with one row.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "query.npy")
+    >>> np.save(path, np.ones(3, dtype=np.float32))
+    >>> read_query_features(path).shape
+    (1, 3)
+    """
+    return check_features(np.atleast_2d(_mapped(path)), name=str(path))
+
+
+def _mapped(path: str | Path) -> NDArray[Any]:
     try:
         with Path(path).open("rb") as file:
             np.lib.format.read_magic(file)  # np.load would take other files for pickles
-        features = np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise ValueError(f"{path}: expected an .npy file of floats, got: {error}") from error
-    return check_features(features, name=str(path))
+    return mapped
 
 
 def check_features(
@@ -97,6 +113,27 @@ def feature_blocks(features: Features, documents: Iterable[Any] | None = None) -
             yield _finite(np.ascontiguousarray(features[start:stop], dtype=np.float64), start)
         if is_last:
             return
+
+
+def feature_rows(features: Features) -> Iterator[Floats]:
+    """The rows one by one as float64, read a block at a time."""
+    return (row for block in feature_blocks(features) if len(features) for row in block)
+
+
+def one_row(features: Any) -> Any:
+    """The vector of one query, (n_columns,) or (1, n_columns), as a matrix of one row.
+
+    >>> one_row([0.5, 0.25]).shape
+    (1, 2)
+    """
+    if sparse.issparse(features):
+        return features  # which check_features refuses
+    rows: NDArray[Any] = np.atleast_2d(np.asarray(features))
+    if rows.shape[0] != 1 or rows.ndim != 2:
+        raise ValueError(
+            f"features must be the vector of one query, got an array of shape {rows.shape}"
+        )
+    return rows
 
 
 def check_finite(features: Features) -> None:

@@ -15,6 +15,7 @@ from boltzhash.hashers.shared.base import Hasher
 from boltzhash.hashers.shared.estimator import check_random_state
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats
+from boltzhash.hashers.shared.labels import Labels
 from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.storage.folders import Arrays
 from boltzhash.text.tfidf import unit_rows
@@ -46,6 +47,7 @@ class LinearHasher(Hasher):
         self,
         matrix: sparse.csr_matrix,
         features: Features | None,
+        labels: Labels | None,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
     ) -> None:

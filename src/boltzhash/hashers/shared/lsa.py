@@ -11,6 +11,8 @@ from boltzhash.hashers.shared.inference import Floats
 
 # Singular values come as roots of eigenvalues: below this share of the largest they are rounding errors.
 SMALLEST = 1e-6
+SPARE_DIRECTIONS = 20  # more than are asked for, which makes the last of these good
+PASSES = 3
 
 
 def leading_directions(
@@ -31,6 +33,25 @@ def leading_directions(
     vectors = vectors[:, order]
     peaks = np.abs(vectors).argmax(axis=0)
     return np.asarray(vectors * np.sign(vectors[peaks, np.arange(len(order))]))
+
+
+def sketched_directions(rows: sparse.csr_matrix, n: int, random: RandomState) -> Floats:
+    """About :func:`leading_directions`, not centred: many of them, in a fraction of the time.
+
+    Subspace iteration from a random start (Halko, Martinsson and Tropp, 2011, "Finding structure with
+    randomness"). The first are exact to several digits, the last are a mixture of those near to them,
+    which is enough where directions are added up and none is looked at by itself.
+    """
+    n_sketched = n + SPARE_DIRECTIONS
+    if n_sketched > min(rows.shape) // 2:
+        return leading_directions(rows, n, random, centred=False)
+    transposed = rows.T.tocsr()
+    words = random.normal(size=(rows.shape[1], n_sketched)).astype(rows.dtype)
+    for _ in range(PASSES):
+        documents, _ = np.linalg.qr(rows @ words)
+        words, _ = np.linalg.qr(transposed @ documents)
+    _, _, mixture = np.linalg.svd(np.linalg.qr(rows @ words, mode="r"))
+    return np.asarray(words @ mixture[:n].T)
 
 
 def _from_arnoldi(

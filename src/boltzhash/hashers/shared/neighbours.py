@@ -1,11 +1,13 @@
 """The nearest documents of each document, found before there are codes: by features, or by LSA.
 
 Latent semantic analysis: the leading singular directions of tf-idf bring together documents that share a
-topic but few words.
+topic but few words. How many directions are best depends on the corpus, from two dozen to hundreds, so
+several numbers of them have a say at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.errors import needs_extra
-from boltzhash.hashers.shared.lsa import leading_directions
+from boltzhash.hashers.shared.lsa import sketched_directions
 from boltzhash.text.tfidf import unit_rows
 
-DIMENSIONS = 64
+SCALES = (8, 16, 32, 64, 128, 256)
+SHORTEST = 1e-6  # below it a document is taken to have no part in some directions
 CELLS = 4_000_000  # cosines held at a time
 EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
 PROBES = 32  # cells of the approximate index that are looked into
@@ -26,28 +29,52 @@ RowNumbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
-def nearest_documents(matrix: sparse.csr_matrix, k: int, random: RandomState) -> RowNumbers:
-    """Row numbers (n, k) of the k nearest other documents of each, the nearest first.
-
-    ``matrix`` is tf-idf (n, n_words).
-    """
-    return nearest_by_cosine(latent_semantics(matrix, random), k)
-
-
 def nearest_vectors(rows: Vectors, k: int) -> RowNumbers:
     """The same by the cosine of dense rows (n, n_columns)."""
     return nearest_by_cosine(_unit(rows), k)
 
 
-def latent_semantics(matrix: sparse.csr_matrix, random: RandomState) -> Vectors:
-    """Documents as vectors of length 1 in the space of the ``DIMENSIONS`` leading directions.
+class LatentSemantics:
+    """Documents as vectors whose cosine is high where they are near at several scales.
 
-    From tf-idf (n, n_words) to at most (n, DIMENSIONS).
+    Parameters
+    ----------
+    matrix : sparse matrix of shape (n, n_words)
+        tf-idf of the documents that the directions are learned from.
+    scales : numbers of leading directions
+        Of those that the documents do not span, the first is cut down and the others are left out.
     """
-    rows = unit_rows(matrix)
-    n = min(DIMENSIONS, min(rows.shape))
-    vectors = rows @ leading_directions(rows, n, random, centred=False)
-    return _unit(np.asarray(vectors))
+
+    def __init__(
+        self, matrix: sparse.csr_matrix, scales: tuple[int, ...], random: RandomState
+    ) -> None:
+        rows = unit_rows(matrix).astype(np.float32)
+        self._directions = sketched_directions(rows, min(max(scales), *rows.shape), random)
+        n = self._directions.shape[1]
+        self._scales = [k for k in sorted(scales) if k <= n] or [n]
+
+    def __call__(self, matrix: sparse.csr_matrix) -> Vectors:
+        """Vectors of length 1 of documents, from their tf-idf (n, n_words)."""
+        rows = unit_rows(matrix).astype(np.float32)
+        return _unit(at_several_scales(np.asarray(rows @ self._directions), self._scales))
+
+
+def at_several_scales(vectors: NDArray[np.floating], scales: Sequence[int]) -> Vectors:
+    """Vectors whose product is about the sum of the cosines of their first k numbers, k a scale.
+
+    The sum is Σ_i x_i y_i Σ_{k ≥ i} 1 / (‖x_1..k‖ ‖y_1..k‖). Here the inner sum is replaced by what is
+    never below it, √(Σ 1 / ‖x_1..k‖²) √(Σ 1 / ‖y_1..k‖²), and equal where the lengths of x grow as those
+    of y do: so a vector stays as long as its largest scale instead of as all of them together. The
+    share of neighbours with the same label is the same to three digits (``experiments/LOG.md``).
+
+    >>> at_several_scales(np.array([[3.0, 4.0]]), [1, 2])  # 3 √(1/9 + 1/25), 4 √(1/25)
+    array([[1.16619038, 0.8       ]])
+    """
+    weights = np.zeros_like(vectors)
+    for k in scales:
+        squares = np.square(vectors[:, :k]).sum(axis=1, keepdims=True)
+        weights[:, :k] += 1 / np.maximum(squares, SHORTEST**2)
+    return np.asarray(vectors * np.sqrt(weights))
 
 
 def _unit(vectors: NDArray[np.floating]) -> Vectors:

@@ -46,6 +46,8 @@ class TrainedHasher(Hasher):
 
     needs_torch: ClassVar[bool] = True
 
+    _progress_shown: str = "fitting"
+
     weights_: Arrays
     history_: list[EpochRecord]
 
@@ -103,6 +105,7 @@ class TrainedHasher(Hasher):
             seed=seed,
             device=choose_device(self.device),
             verbose=self.verbose,
+            shown=self._progress_shown,
             checkpoint=checkpoint,
             fingerprint=self._fingerprint_of_fit(documents, seed),
             on_epoch=after_epoch,
@@ -117,8 +120,10 @@ class TrainedHasher(Hasher):
         )  # seed and documents
         fit = {"class": type(self).__name__, "boltzhash": __version__, "seed": seed}
         arrays: Arrays = {}
-        for name in ("inputs", "targets"):
+        for name in ("inputs", "targets", "labels"):
             matrix = getattr(documents, name)
+            if matrix is None:
+                continue
             if isinstance(matrix, np.ndarray):
                 arrays[name] = matrix
                 continue

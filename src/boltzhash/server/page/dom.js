@@ -30,6 +30,11 @@ export function number(value) {
   return Number(value).toLocaleString("en");
 }
 
+// An id as one reads it; integers that JavaScript would round come as {int64: digits}.
+export function shownId(id) {
+  return String(id.int64 ?? id);
+}
+
 export function counted(n, one, many) {
   return `${number(n)} ${n === 1 ? one : many}`;
 }

@@ -65,7 +65,7 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
   title.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "m") onLike(hit.id);
-    if (event.key === "w" && query) why.click();
+    if (event.key === "w" && query && code !== null) why.click();
   });
   const parts = [
     place,
@@ -81,7 +81,7 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
         "span",
         { class: "actions" },
         element("button", { type: "button", class: "quiet", onclick: () => onLike(hit.id) }, "More like this"),
-        query ? why : null,
+        query && code !== null ? why : null,
       ),
     ),
     reasons,

@@ -3,7 +3,7 @@
 import { Newest, Typed, get, post } from "./api.js";
 import { Chart } from "./chart.js";
 import { isDark, regionColours, rgb, valueColours } from "./colours.js";
-import { announce, counted, element, failure, notice, number, sentence, skeleton } from "./dom.js";
+import { announce, counted, element, failure, notice, number, sentence, shownId, skeleton } from "./dom.js";
 import { Labels } from "./labels.js";
 import { documentShown, hitsFound, named, overview, regionHead } from "./map_panel.js";
 import { Points, STRENGTHS } from "./points.js";
@@ -252,7 +252,7 @@ class MapPage {
     if (!isAsked) return "Most typical of it";
     if (hits.length === 0) return "Nothing found";
     const many = hits.length === MOST_LIT ? `The best ${MOST_LIT} documents` : counted(hits.length, "document", "documents");
-    return this.state.like === null ? many : `${many} like ${String(this.state.like)}`;
+    return this.state.like === null ? many : `${many} like ${shownId(this.state.like)}`;
   }
 
   // A list is kept while one of its documents is read.

@@ -2,7 +2,7 @@
 
 import { Typed, get, post } from "./api.js";
 import { barcode } from "./barcode.js";
-import { announce, counted, element, failure, sentence, skeleton } from "./dom.js";
+import { announce, counted, element, failure, sentence, shownId, skeleton } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { hitList } from "./hits.js";
 import { remember } from "./state.js";
@@ -26,6 +26,8 @@ export function searchView(main, state, { stats, go, focus }) {
     },
     onchange: () => step.rest(),
   });
+  // Where codes are made from vectors, a text has none: it is asked by words, a document by both.
+  const choosesWay = stats.keeps_words && stats.features === null;
   const hint = stats.keeps_words
     ? operators()
     : element("p", { class: "hint" }, "This collection keeps no index of words: it is searched by codes alone.");
@@ -56,7 +58,7 @@ export function searchView(main, state, { stats, go, focus }) {
     like.replaceChildren();
     if (state.like === null) return;
     like.append(
-      element("p", {}, "More like ", element("b", { dir: "auto" }, String(state.like)), " ",
+      element("p", {}, "More like ", element("b", { dir: "auto" }, shownId(state.like)), " ",
         element("button", { type: "button", class: "quiet", onclick: () => {
           state.like = null;
           step.anew();
@@ -70,7 +72,7 @@ export function searchView(main, state, { stats, go, focus }) {
   const onBit = (bit) => go({ view: "bits", bit });
 
   function question() {
-    const asked = { k: state.k, where: state.where, by: stats.keeps_words ? state.by : null };
+    const asked = { k: state.k, where: state.where, by: choosesWay ? state.by : null };
     return state.like !== null ? { id: state.like, ...asked } : { text: state.q, ...asked };
   }
 
@@ -90,7 +92,7 @@ export function searchView(main, state, { stats, go, focus }) {
   function run() {
     remember(state);
     showLike();
-    hint.classList.toggle("idle", stats.keeps_words && state.by === "codes"); // codes know no operators
+    hint.classList.toggle("idle", choosesWay && state.by === "codes"); // codes know no operators
     if (state.like === null && state.q.trim() === "") {
       typed.abandon();
       answered = null;
@@ -157,7 +159,7 @@ export function searchView(main, state, { stats, go, focus }) {
       input,
       element("div", { class: "options" },
         filters.element,
-        stats.keeps_words ? wayChoice(state, () => {
+        choosesWay ? wayChoice(state, () => {
           step.anew();
           run();
         }) : null,
@@ -246,8 +248,10 @@ function summary({ query }, asked) {
   const key = (name, text) => [element("i", { class: name }), text];
   const parts = { both: [...key("words", "words"), ...key("code", "code")], words: key("words", "words"), codes: [] }[query.by];
   return element("p", { class: "summary" },
-    barcode(query.code),
-    element("span", {}, "id" in asked ? "its code" : "the code of your words"),
-    element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
+    ...(query.code === null ? [] : [
+      barcode(query.code),
+      element("span", {}, "id" in asked ? "its code" : "the code of your words"),
+      element("span", { class: "bar-key" }, ...key("same", "bits that agree"), ...key("other", "that differ")),
+    ]),
     parts.length ? element("span", { class: "bar-key" }, "score: ", ...parts) : null);
 }

@@ -1,0 +1,50 @@
+"""The collection of docs/embeddings.md is made and asked: it prints what the page says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boltzhash.hashers.shared import deep
+from command_line import run
+from small_corpus import make_documents, write_jsonl
+
+PAGE = Path(__file__).parents[2] / "docs" / "embeddings.md"
+_, SECTION = PAGE.read_text(encoding="utf-8").split("\n## A collection of them\n")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.M | re.S)
+
+
+def test_the_python_example_prints_what_the_page_says(tmp_path: Path) -> None:
+    (_, script), (_, printed) = BLOCKS[:2]
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == printed
+
+
+def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = next(text for _, text in BLOCKS if text.startswith("boltzhash fit")).splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    rng = np.random.default_rng(0)
+    for name, n in {"corpus": 240, "more": 10}.items():
+        records = [
+            {"id": f"{name}-{i}", "text": f"{document['text']} central bank", "year": 2021}
+            for i, document in enumerate(make_documents(n))
+        ]
+        write_jsonl(tmp_path / f"{name}.jsonl", records)
+        vectors = np.eye(3, 8)[np.arange(n) % 3] + rng.standard_normal((n, 8)) / 4
+        np.save(tmp_path / {"corpus": "vectors.npy", "more": "more.npy"}[name], vectors)
+    np.save(tmp_path / "query.npy", np.eye(8)[0])
+    assert len(commands) == 8
+    for line in commands:
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "boltzhash"
+        assert run(*arguments).code == 0, line
