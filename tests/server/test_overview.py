@@ -109,6 +109,7 @@ def test_more_like_one_says_why_as_well(served: Any) -> None:
     for hit in told["hits"]:
         assert set(hit["reasons"]["shared"]) <= set(first.split())
     assert told["hits"][0]["reasons"]["shared"]
+    assert any(hit["reasons"]["near"] for hit in told["hits"])  # bits that are there are all sure
 
 
 def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:

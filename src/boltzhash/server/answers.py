@@ -216,8 +216,9 @@ def _add_reasons(
     alone being near would not be why.
     """
     documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
-    takes_part = answer.by != "words" and answer.known_words != 0
-    margins = answer.margins if takes_part else None
+    margins = None
+    if answer.by != "words" and answer.known_words != 0 and answer.code is not None:
+        margins = sureness(answer.code, answer.margins)
     asked_for = sought or Sought(frozenset(), collection.words)
     found = reasons(collection.hasher, documents, asked_for, margins)
     for hit, reason in zip(hits, found, strict=True):
