@@ -891,6 +891,29 @@ def test_a_walk_through_the_collection_sees_what_stays(engine: Any, hasher: Hash
     assert collection.page(second[-1][0], 3) == []
 
 
+@pytest.mark.parametrize("verb", ["duplicates", "siblings"])
+def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
+    engine: Any, hasher: Hasher, verb: str
+) -> None:
+    collection = engine.create(hasher)
+    collection.add({"id": i, "text": f"star number {i}"} for i in range(2100))
+    told: list[tuple[int, int]] = []
+    find = getattr(collection, verb)
+    assert find(on_batch=lambda *done: told.append(done)) == find()
+    assert told[:3] == [(1024, 2100), (2048, 2100), (2100, 2100)]
+    assert told[3:] == [(2100, 2100)] * (2 if verb == "duplicates" else 4)
+    for last in range(len(told)):
+        n_told = itertools.count()
+
+        def end_at(*_: int, n_told: Iterator[int] = n_told, last: int = last) -> None:
+            if next(n_told) == last:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            find(on_batch=end_at)
+    assert len(collection) == 2100
+
+
 def test_files_beside_the_documents_come_back(
     engine: Any, hasher: Hasher, other_hasher: Hasher
 ) -> None:

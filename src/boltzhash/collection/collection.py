@@ -519,7 +519,8 @@ class Collection:
         keep : {"first", "longest", "newest"}
             Which one is kept: that inserted first or last, or that with the longest text.
         on_batch : callable, optional
-            Is told how many documents have been read, and out of how many.
+            Is told how many documents have been read, and out of how many; and the same again now and
+            then while they are compared. What it raises ends the work.
         """
         check_duplicates(min_similarity, keep)
         return self._read(
@@ -588,7 +589,10 @@ class Collection:
                 if on_batch is not None and (done % BATCH == 0 or done == total):
                     on_batch(done, total)
 
-        return read_texts(documents(), keep)
+        texts = read_texts(documents(), keep)
+        if on_batch is None:
+            return texts
+        return texts.watched(BATCH, partial(on_batch, total, total))
 
     def build_approximate(
         self, queries: Iterable[str] | None = None, *, k: int = 10, features: Any = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from boltzhash.arguments import check_choice, check_number
@@ -44,7 +44,24 @@ class Texts(NamedTuple):
 
     ids: list[Id]
     hashed: HashedTexts
-    order: list[int]
+    order: Iterable[int]
+
+    def watched(self, every: int, tell: Callable[[], object]) -> Texts:
+        """The same; ``tell`` is called each time that so many more have been compared."""
+        return self._replace(order=_Watched(self.order, every, tell))
+
+
+class _Watched:
+    """Rows that may be gone through several times."""
+
+    def __init__(self, rows: Iterable[int], every: int, tell: Callable[[], object]) -> None:
+        self._rows, self._every, self._tell = rows, every, tell
+
+    def __iter__(self) -> Iterator[int]:
+        for done, row in enumerate(self._rows, start=1):
+            yield row
+            if done % self._every == 0:
+                self._tell()
 
 
 def read_texts(documents: Iterable[Document], keep: str) -> Texts:
@@ -88,7 +105,7 @@ def sibling_groups(texts: Texts, min_similarity: float) -> list[DuplicateGroup]:
     """
     groups = groups_of_near(texts.hashed, texts.order, min_similarity)
     superfluous = {row for group in groups for row, _ in group.members}
-    kept = [row for row in texts.order if row not in superfluous]
+    kept = (row for row in texts.order if row not in superfluous)
     return _with_ids(texts, groups_of_near(texts.hashed, kept, SIBLINGS_FROM, siblings=True))
 
 
