@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from boltzhash.server.refusals import CODES
+
 PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 
 
@@ -63,3 +65,10 @@ def _commands(folder: Path) -> Path:
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m boltzhash "$@"\n')
     command.chmod(0o755)
     return command.parent
+
+
+def test_all_codes_of_errors_are_named() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (listed,) = re.findall(r"`code` is for programs: (.*?)\. Every", text, re.DOTALL)
+    nobody_reads = {"hung_up"}
+    assert set(re.findall("`(.+?)`", listed)) == set(CODES) - nobody_reads
