@@ -25,11 +25,11 @@ from boltzhash.metrics.asking import Way
 from experiments.results.files import Result, rounded, write
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances, make
-from experiments.runs.sweeps import DEFAULT, Run, Settings, grid, unfinished
+from experiments.runs.sweeps import DEFAULT, Run, earlier, grid, unfinished
 
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
-STEMS = Settings("CorrSH-stems", "CorrSH", {"stem": True})
+STEMS = earlier("CorrSH-stems", stem=True)  # what CorrSH.for_questions makes
 RIVAL = "BM25"
 
 

@@ -9,7 +9,7 @@ from experiments.results.files import Result, read_all
 from experiments.runs.retrieval import COLLECTIONS, RIVAL, STEMS
 from experiments.tables.cells import markdown, mean, seeds, short, signed, spread
 
-WITH_STEMS = ", stems in the model"
+FOR_QUESTIONS = ", for questions"
 MEASURES = ("nDCG@10", "recall@100", "MRR@100", "MAP@100")
 
 
@@ -64,7 +64,7 @@ def _results() -> list[Result]:
         if result["settings"] == STEMS.name:
             for told in ("ways", "differences"):
                 result["report"][told] = {
-                    way + WITH_STEMS: figures
+                    way + FOR_QUESTIONS: figures
                     for way, figures in result["report"][told].items()
                     if way in ("codes", "both")
                 }

@@ -92,7 +92,7 @@ def _collection_of(documents: list[Document], output: Path) -> Collection:
         collection = Collection.open(output)
     except NoSuchCollectionError:
         start = time.monotonic()
-        hasher = CorrSH(n_bits=64, stem=True, verbose=True).fit(d.text for d in documents)
+        hasher = CorrSH.for_questions(verbose=True).fit(d.text for d in documents)
         print(f"64-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
         collection = Collection.create(output, hasher)
     if len(collection) == 0 or collection.unfinished() is not None:

@@ -126,10 +126,13 @@ def _fitted(
     checkpoint: Path | None = None,
     vectors: Any = None,
 ) -> Hasher:
-    chosen = {"n_bits": BITS, "random_state": SEED, "stem": True, **_given(options)}
-    if kind.needs_torch:
-        chosen["verbose"] = True
-    hasher = kind(**chosen)
+    from boltzhash.hashers import CorrSH
+
+    chosen = {"n_bits": BITS, "random_state": SEED, **_given(options)}
+    if issubclass(kind, CorrSH):
+        hasher: Hasher = kind.for_questions(verbose=True, **chosen)
+    else:
+        hasher = kind(stem=True, **chosen)
     try:
         return hasher.fit(
             texts, features=vectors, max_memory=options.max_memory, checkpoint=checkpoint

@@ -239,6 +239,25 @@ class CorrSH(DeepHasher):
         }
         return cls(n_bits, rank=rank, n_components=n_components, **{**settings, **changes})
 
+    @classmethod
+    def for_questions(cls, n_bits: int = 64, **changes: Any) -> Self:
+        """The settings for documents that are asked questions, beside an index of their words.
+
+        Codes that tell more finely what a document is about than those of the defaults, whose
+        neighbourhoods are topics: stems, few neighbours by one scale of latent semantics, and one
+        training. On questions with judged answers they find more by themselves, and beside words as
+        much, in half of the time (docs/retrieval.md). ``boltzhash index`` learns with these.
+        """
+        settings: dict[str, Any] = {
+            "stem": True,
+            "neighbours": 20,
+            "latent_dimensions": (64,),
+            "second_training": False,
+            "neighbour_share": 0.2,
+            "contrast": 1.0,
+        }
+        return cls(n_bits, **{**settings, **changes})
+
     def posterior(self, X: Any = None, *, features: Any = None) -> Posterior:
         """μ, D and U of each document: the Boltzmann posterior that the network infers.
 
