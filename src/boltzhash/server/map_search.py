@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any
 
@@ -66,10 +66,11 @@ def _typical_code(collection: Collection, shown: ShownMap, region: int) -> Codes
     return code
 
 
-def _best(search: Callable[[int], Answer], k: int, among: Container[Id] | None) -> Answer:
+def _best(search: Callable[[int], Answer], k: int, among: Set[Id] | None) -> Answer:
     """The best k hits among some documents: more and more hits are looked through until k are found."""
     if among is None:
         return search(k)
+    k = min(k, len(among))
     asked_for = _FIRST_LOOKED_THROUGH
     while True:
         answer = search(asked_for)

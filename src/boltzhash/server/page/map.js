@@ -10,6 +10,7 @@ import { Points, STRENGTHS } from "./points.js";
 import { remember } from "./state.js";
 
 const MOST_LIT = 100;
+const MOST_WITHIN = 40; // a region, for which the service looks through many more
 const KEPT_CLEAR = 20; // of them, of names
 const CLEAR = 10; // pixels around each
 let live = null; // the map that is shown
@@ -224,14 +225,19 @@ class MapPage {
     const isAsked = like !== null || q.trim() !== "";
     if (!isAsked && region === null) {
       this.asking.abandon();
+      this.headed = null;
       this.found = null;
       this.#list(overview(this.told, this.#acts()));
       return;
     }
-    const asked = { k: MOST_LIT, region, where };
+    const asked = { k: region === null ? MOST_LIT : MOST_WITHIN, region, where };
     if (like !== null) asked.id = like;
     else if (isAsked) asked.text = q;
     if (isAsked && by !== "both" && this.stats.keeps_words) asked.by = by;
+    if (region !== null && region !== this.headed) { // what is known of it at once
+      this.#list([...regionHead(this.told, region, this.#acts()), skeleton("for-lines", 3)]);
+    }
+    this.headed = region;
     this.asking.put({ asked, isAsked });
   }
 
@@ -251,7 +257,8 @@ class MapPage {
   #title({ hits }, isAsked) {
     if (!isAsked) return "Most typical of it";
     if (hits.length === 0) return "Nothing found";
-    const many = hits.length === MOST_LIT ? `The best ${MOST_LIT} documents` : counted(hits.length, "document", "documents");
+    const most = this.state.region === null ? MOST_LIT : MOST_WITHIN;
+    const many = hits.length === most ? `The best ${most} documents` : counted(hits.length, "document", "documents");
     return this.state.like === null ? many : `${many} like ${shownId(this.state.like)}`;
   }
 
