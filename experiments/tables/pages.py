@@ -22,6 +22,7 @@ from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, W
 from experiments.tables import (
     claims,
     gradients,
+    label_free,
     labels,
     margins,
     paper_tables,
@@ -278,6 +279,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,
     "confidence": confidence,
+    "label-free": label_free.ranks_table,
+    "label-free-picks": label_free.picks_table,
     "labels": labels.labels_table,
     "retrieval": retrieval.figures_table,
     "retrieval-ratios": retrieval.ratios_table,

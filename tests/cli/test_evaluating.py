@@ -1,4 +1,4 @@
-"""How good a collection's answers are, by judged documents."""
+"""How good a collection's answers are, by judged documents, and its codes, without."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
+from boltzhash import ITQ, LSH, CorrSH
 from boltzhash.collection import Collection
 from boltzhash.corpus.judgements import read_judgements, read_questions
-from boltzhash.metrics import evaluate_answers, ways_of_searching
-from command_line import Made, misused, refused, succeed
+from boltzhash.metrics import (
+    compare_hashers,
+    evaluate_answers,
+    evaluate_codes,
+    ways_of_searching,
+)
+from boltzhash.metrics.own_texts import documents_of
+from command_line import Made, misused, refused, run, succeed
 from small_corpus import make_records, write_jsonl
 
 QUESTIONS = {"sky": "star orbit moon", "kitchen": "bake bread dough", "sea": "ship captain storm"}
@@ -107,7 +115,15 @@ def test_wrong_files_are_named_before_anything_is_asked(made: Made, judged: Judg
 
 
 def test_wrong_arguments(made: Made, judged: Judged, tmp_path: Path) -> None:
-    assert "--qrels" in misused("evaluate", made.collection, "--queries", judged.queries)
+    alone = refused("evaluate", made.collection, "--queries", judged.queries)
+    assert alone.startswith(
+        "--qrels is missing: questions and their judged documents come together"
+    )
+    alone = refused("evaluate", made.collection, "--qrels", judged.qrels)
+    assert alone.startswith("--queries is missing")
+    for option, value in (("--labels", "year"), ("--bits", "16"), ("--method", "LSH")):
+        message = refused(*arguments(made, judged), option, value)
+        assert message.startswith(f"{option} measures codes: leave it out")
     assert "unrecognized arguments: more" in misused(*arguments(made, judged), "more")
     assert "k must be a positive integer, got 0" in refused(*arguments(made, judged), "-k", 0)
     nothing = made._replace(collection=tmp_path / "nothing")
@@ -130,3 +146,96 @@ def test_a_corpus_of_beir(made: Made, judged: Judged, tmp_path: Path) -> None:
     succeed("index", made.model, write_jsonl(corpus, documents), "-o", library)
     shown = json.loads(succeed(*arguments(made._replace(collection=library), judged), "--json"))
     assert shown["ways"]["codes"]["recall@100"]["mean"] == 1
+
+
+def test_codes_without_questions_and_labels(made: Made) -> None:
+    shown = json.loads(succeed("evaluate", made.collection, "--json"))
+    with Collection.open(made.collection) as collection:
+        report = evaluate_codes(collection)
+    assert shown == {"collection": str(made.collection), "documents": 60, **report.as_json()}
+    assert (shown["nearest"], shown["among"], shown["labels"]) == (1, 59, None)
+    assert shown["chance"] == 1 / 59
+    (model,) = shown["models"]
+    assert (model["method"], model["bits"], model["bytes_per_document"]) == ("ITQ", 32, 4)
+    assert model["agreement"]["low"] < model["agreement"]["mean"] < model["agreement"]["high"]
+    printed = succeed("evaluate", made.collection)
+    title, header, row = printed.splitlines()[:3]
+    assert title == "60 documents in halves, 95 % bootstrap intervals over them in brackets"
+    assert header.split() == ["method", "bits", "bytes", "a", "document", "agreement"]
+    assert row.split()[:4] == ["ITQ", "32", "4", f"{model['agreement']['mean']:.3f}"]
+    told = " ".join(printed.splitlines()[3:])
+    assert "of the 1 documents nearest to one half" in told
+    assert "Latent semantics of the same documents have 0." in told
+    assert f"chance would give {1 / 59:.3f}." in told
+    assert "Documents that the model was fitted on agree better than new ones" in told
+
+
+def test_codes_by_a_field(made: Made) -> None:
+    """A year is a label as good as any; documents of one year are of one topic by chance alone."""
+    shown = json.loads(succeed("evaluate", made.collection, "--labels", "year", "--json"))
+    assert shown["labels"] == {
+        "field": "year",
+        "k": 59,
+        "queries": 60,
+        "among": 59,
+        "without": 0,
+        "chance": pytest.approx(5 / 59),
+    }
+    assert shown["models"][0]["precision"]["mean"] == pytest.approx(5 / 59)  # all others are found
+    few = json.loads(succeed("evaluate", made.collection, "--labels", "year", "-k", 7, "--json"))
+    assert few["labels"]["k"] == 7
+    assert few["models"][0]["precision"] != shown["models"][0]["precision"]
+    assert "has a 'year' in common" in succeed("evaluate", made.collection, "--labels", "year")
+    message = refused("evaluate", made.collection, "--labels", "topic")
+    assert message == "no document has a label in its field 'topic'"
+
+
+def test_lengths_and_methods_are_compared(made: Made) -> None:
+    asked = ("evaluate", made.collection, "--bits", "8,64", "--method", "ITQ,LSH")
+    result = run(*asked, "--labels", "year", "--json", "-q")
+    assert (result.code, result.err) == (0, "")
+    shown = json.loads(result.out)
+    models = [(model["method"], model["bits"]) for model in shown["models"]]
+    assert models == [("ITQ", 8), ("ITQ", 64), ("LSH", 8), ("LSH", 64)]
+    assert (shown["halved"], shown["among"]) == (6, 54)
+    with Collection.open(made.collection) as collection:
+        texts, years = documents_of(collection, "year")
+        report = compare_hashers([ITQ(8), LSH(64)], texts, years, field="year").as_json()
+    for ours, theirs in zip(report["models"], shown["models"][::3], strict=True):
+        for name in ("agreement", "precision", "method", "bits"):
+            assert theirs[name] == ours[name]
+    assert shown["labels"] == report["labels"]
+    lines = run(*asked, "-q").out.splitlines()
+    assert lines[1].split()[-1] == "seconds"
+    shortest = f"{shown['shortest']['method']}, {shown['shortest']['bits']} bits."
+    assert f"The shortest codes whose interval overlaps with that of the best: {shortest}" in lines
+
+
+def test_one_of_length_and_method_is_enough(made: Made) -> None:
+    def models(*options: str) -> list[tuple[str, int]]:
+        result = run("evaluate", made.collection, "-q", "--json", *options)
+        return [(model["method"], model["bits"]) for model in json.loads(result.out)["models"]]
+
+    assert models("--bits", "16") == [("ITQ", 16)]
+    assert models("--method", "LSH") == [("LSH", 32)]
+
+
+def test_what_codes_cannot_be_measured_with(made: Made, tmp_path: Path) -> None:
+    assert "expected lengths of codes such as 16,32,64, got 'short'" in misused(
+        "evaluate", made.collection, "--bits", "short"
+    )
+    assert "n_bits must be a multiple of 8" in refused("evaluate", made.collection, "--bits", "12")
+    assert "got 'MD5'" in refused("evaluate", made.collection, "--method", "MD5")
+    message = refused("evaluate", made.collection, "-k", 10)
+    assert message == "-k is for --labels, or for --queries and --qrels: leave it out"
+    message = refused("evaluate", made.collection, "--labels", "year", "-k", 0)
+    assert message == "top must be a positive integer, got 0"
+    vectors = np.random.default_rng(0).normal(size=(60, 4))
+    texts = [record["text"] for record in make_records(60)]
+    hasher = CorrSH(16, epochs=2).fit(texts, features=vectors)
+    with Collection.create(tmp_path / "vectors", hasher) as collection:
+        documents = [{"id": i, "text": text} for i, text in enumerate(texts)]
+        collection.add(documents, features=vectors)
+    for options in ((), ("--labels", "year"), ("--bits", "16")):
+        message = refused("evaluate", tmp_path / "vectors", *options)
+        assert "makes codes from vectors, which have no halves as texts have" in message

@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.metrics import tables
 from boltzhash.metrics.report import check_values
-from boltzhash.metrics.significance import bootstrapped_means
+from boltzhash.metrics.significance import CONFIDENCE, Estimate, estimates
 from boltzhash.metrics.tables import Cell, Table
 
 Values = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 NO_DIFFERENCE = "the interval of every difference has 0 in it"
-
-
-class Estimate(NamedTuple):
-    """A mean over questions, and between which values it lies with 95 % confidence."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -133,13 +120,8 @@ class RetrievalReport:
         if not keys:
             return {}
         columns = np.stack([values(*key) for key in keys], axis=1)
-        drawn = bootstrapped_means(
-            columns, resamples=self.resamples, random_state=self.random_state
-        )
-        tail = (1 - CONFIDENCE) / 2
-        rows = [columns.mean(axis=0), *np.quantile(drawn, [tail, 1 - tail], axis=0)]
-        estimates = (Estimate(*row) for row in np.stack(rows, axis=1).tolist())
-        return dict(zip(keys, estimates, strict=True))
+        found = estimates(columns, resamples=self.resamples, random_state=self.random_state)
+        return dict(zip(keys, found, strict=True))
 
     def _table(self) -> Table:
         rows = [[Cell(way), *(self._mean(way, m) for m in self.measures)] for way in self.ways]
@@ -161,10 +143,10 @@ class RetrievalReport:
         return "; ".join(parts)
 
     def _mean(self, way: str, measure: str) -> Cell:
-        mean, low, high = self.means[way, measure]
+        found = self.means[way, measure]
         best = max(self.mean(other, measure) for other in self.ways)
-        is_best = f"{mean:.3f}" == f"{best:.3f}"  # what looks the same is marked the same
-        return Cell(f"{mean:.3f} ({low:.3f} to {high:.3f})", len(self.ways) > 1 and is_best)
+        is_best = f"{found.mean:.3f}" == f"{best:.3f}"  # what looks the same is marked the same
+        return Cell(str(found), len(self.ways) > 1 and is_best)
 
     def _note(self) -> str:
         """What the marks mean; nothing if there is nothing to compare."""

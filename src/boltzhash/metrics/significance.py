@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,35 @@ from boltzhash.arguments import check_integer
 
 Values = NDArray[np.float64]
 
+CONFIDENCE = 0.95
 _BLOCK = 500  # random sign vectors at a time
+
+
+class Estimate(NamedTuple):
+    """A mean over queries, and between which values it lies with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def estimates(values: Values, *, resamples: int = 10_000, random_state: int = 0) -> list[Estimate]:
+    """The mean of each column with its percentile interval; a row is a query.
+
+    >>> print(*estimates(np.array([[0.2, 1.0], [0.5, 1.0], [0.9, 1.0]])))
+    0.533 (0.200 to 0.900) 1.000 (1.000 to 1.000)
+    """
+    drawn = bootstrapped_means(values, resamples=resamples, random_state=random_state)
+    tail = (1 - CONFIDENCE) / 2
+    rows = [values.mean(axis=0), *np.quantile(drawn, [tail, 1 - tail], axis=0)]
+    return [Estimate(*row) for row in np.stack(rows, axis=1).tolist()]
 
 
 def paired_permutation(

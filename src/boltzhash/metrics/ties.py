@@ -18,6 +18,7 @@ from boltzhash.arguments import check_choice
 from boltzhash.codes import Codes, check_codes
 
 Labels = NDArray[np.bool_]
+Distances = NDArray[np.uint16]
 
 TIES = ("expected", "insertion")
 
@@ -35,7 +36,7 @@ class Groups(NamedTuple):
 class Pairs(NamedTuple):
     """All pairs of some queries with all documents: arrays of shape (n_queries, n)."""
 
-    distances: NDArray[np.uint16]
+    distances: Distances
     relevant: NDArray[np.bool_]
 
 
@@ -46,12 +47,23 @@ def pairs(queries: Codes, codes: Codes, query_labels: Labels, labels: Labels) ->
     (n, n_labels).
     """
     _check(queries, codes, query_labels, labels)
-    query_words, words = _words(queries), np.ascontiguousarray(_words(codes).T)
     wanted, offered = query_labels.astype(np.float32), labels.astype(np.float32).T
+    for rows, found in distances(queries, codes):
+        yield Pairs(found, wanted[rows] @ offered > 0)
+
+
+def distances(queries: Codes, codes: Codes) -> Iterator[tuple[slice, Distances]]:
+    """Hamming distances (n_rows, n) of a few queries at a time, with the rows of these queries.
+
+    >>> codes = np.array([[0], [1], [3]], dtype=np.uint8)
+    >>> list(distances(codes[:1], codes))
+    [(slice(0, 1, None), array([[0, 1, 2]], dtype=uint16))]
+    """
+    query_words, words = _words(queries), np.ascontiguousarray(_words(codes).T)
     block = max(1, _PAIRS // max(1, len(codes)))
     for start in range(0, len(queries), block):
-        rows = slice(start, start + block)
-        yield Pairs(_distances(query_words[rows], words), wanted[rows] @ offered > 0)
+        rows = slice(start, min(start + block, len(queries)))
+        yield rows, _distances(query_words[rows], words)
 
 
 def group(block: Pairs, n_bits: int, ties: str) -> Groups:
@@ -110,8 +122,8 @@ def _words(codes: Codes) -> NDArray[np.uint64]:
     return filled.view(np.uint64)
 
 
-def _distances(queries: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    distances = np.zeros((len(queries), words.shape[1]), dtype=np.uint16)
+def _distances(queries: NDArray[np.uint64], words: NDArray[np.uint64]) -> Distances:
+    found = np.zeros((len(queries), words.shape[1]), dtype=np.uint16)
     for number, row in enumerate(words):
-        distances += np.bitwise_count(queries[:, number, None] ^ row)
-    return distances
+        found += np.bitwise_count(queries[:, number, None] ^ row)
+    return found
