@@ -87,7 +87,10 @@ def take(
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(600)  # for the map to be drawn in full
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.quantize(256, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+    palette = picture.quantize(256, dither=Image.Dither.NONE)
+    if name == "map":  # its shading would have steps
+        palette = picture.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
+    palette.save(IMAGES / f"{name}.png", optimize=True)
     context.close()
 
 

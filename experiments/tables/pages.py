@@ -82,6 +82,8 @@ EMBEDDINGS = {
 }
 
 
+OTHERS = ("debian", "stackoverflow")
+
 CONFIDENCE = {
     "hamming": "Hamming distance",
     "weighted": "confidence",
@@ -103,7 +105,7 @@ def confidence() -> str:
 def quality() -> str:
     """The defaults at every length."""
     found = cells(read_all("quality", "quality-unseen"))
-    corpora = [c for c in (*MAIN, "debian") if any(key[1] == c for key in found)]
+    corpora = [c for c in (*MAIN, *OTHERS) if any(key[1] == c for key in found)]
     rows = [[c, *map(spread, by_length(found, "CorrSH", c))] for c in corpora]
     return markdown(["corpus", *map(str, LENGTHS)], rows)
 
@@ -113,15 +115,17 @@ def quality_against() -> str:
     found = cells(read_all(*WITH_CODES))
     plain = {result["corpus"]: [result["test_precision"]] for result in read_all("tfidf-cosine")}
     rows = []
-    for corpus in (*MAIN, "debian"):
+    for corpus in (*MAIN, *OTHERS):
         for settings, name in (
             ("CorrSH", "**CorrSH**"),
             ("ITQ", "LSA + ITQ"),
             ("sign", "binary MiniLM"),
         ):
             values = [found.get((settings, corpus, bits)) for bits in (*LENGTHS, VECTOR)]
-            rows.append([corpus, name, *map(mean, values), ""])
-        rows.append([corpus, "tf-idf cosine", *[""] * len(values), mean(plain.get(corpus))])
+            if any(values):
+                rows.append([corpus, name, *map(mean, values), ""])
+        if corpus in plain:
+            rows.append([corpus, "tf-idf cosine", *[""] * len(values), mean(plain[corpus])])
     return markdown(["corpus", "", *map(str, (*LENGTHS, VECTOR)), "no code"], rows)
 
 

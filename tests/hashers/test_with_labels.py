@@ -60,8 +60,8 @@ def test_codes_of_one_label_become_near(kind: str, texts: list[str], topics: lis
     """Labels that have nothing to do with topics and that one word tells."""
     colours = ["red", "blue"] * 45
     coloured = [f"{text} {colour}" for text, colour in zip(texts, colours, strict=True)]
-    alone = quick(kind, epochs=60).fit(coloured)
-    taught = quick(kind, epochs=60).fit(coloured, colours)
+    alone = quick(kind, epochs=100).fit(coloured)
+    taught = quick(kind, epochs=100).fit(coloured, colours)
     before, after = (nearness(hasher.encode(coloured), colours) for hasher in (alone, taught))
     assert after > before + 2
     assert nearness(taught.encode(coloured), topics) > 1  # what the words are about is not lost

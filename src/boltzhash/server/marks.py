@@ -13,6 +13,7 @@ from boltzhash.text.words import Words
 
 _SNIPPET_LENGTH = 240
 _SEARCHED = 8_000  # characters of a text in which a snippet is looked for
+_BEGINNING = 1_000  # the same if no words were asked for, so that the first line is shown
 
 _TOKENS = re.compile(r"\S+")
 _RUNS = re.compile(f"([{UNSPACED}]+)|(?:(?![{UNSPACED}])[^\\W_])+")
@@ -45,7 +46,8 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     >>> marked_snippet("Open a zip archive.", Sought.by_query(Words(), "zipped"))
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
-    line = best_line(text[:_SEARCHED], sought.words, _SNIPPET_LENGTH, sought.cut.of)
+    searched = text[: _SEARCHED if sought.words else _BEGINNING]
+    line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut.of)
     pieces: list[dict[str, Any]] = []
     end = 0
     for start, stop in _spans(line, sought):

@@ -7,6 +7,7 @@ import { hitList } from "./hits.js";
 import { remember } from "./state.js";
 
 const PAIRS = 5; // of each kind
+const RELATED = 8;
 const FIRST = 4; // documents of a side that are shown at once
 
 export function bitsView(main, state, { go }) {
@@ -107,38 +108,51 @@ class TopicsPage {
     button.setAttribute("aria-expanded", "true");
     details.hidden = false;
     const signal = this.newest.begin();
+    if (!details.hasChildNodes()) details.append(...this.#details(bit));
+    announce(`${this.name(bit)}, against ${this.sides(bit).back.slice(0, 3).join(", ")}`);
+    if (scroll) row.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    await this.#fill(bit, details, signal);
+  }
+
+  // What is known of a bit at once: its words, and what goes with it.
+  #details(bit) {
+    const { front, back, share } = this.sides(bit);
+    const turned = this.told.bits[bit].reversed;
+    return [
+      element("div", { class: "related" }, ...(this.told.correlations ? this.#related(bit, strongest(this.told.correlations[bit], bit)) : [])),
+      element("div", { class: "both-sides" },
+        this.#side(`${Math.round(100 * share)} % of the documents`, front, turned ? "off" : "on"),
+        this.#side(`Against: ${Math.round(100 * (1 - share))} %`, back, turned ? "on" : "off")),
+    ];
+  }
+
+  #side(title, words, state) {
+    return element("section", {},
+      element("h3", {}, title, element("span", { class: "soft" }, ` bit ${state}`)),
+      element("p", {}, words.join(", ")),
+      element("div", { class: "surest" }, skeleton("for-lines", 2)));
+  }
+
+  // The documents of both sides.
+  async #fill(bit, details, signal) {
+    const places = [...details.querySelectorAll(".surest")];
+    if (!places[0].querySelector(".skeletons")) return; // they are there
     try {
-      if (!details.hasChildNodes()) {
-        details.append(skeleton("for-lines", 2));
-        details.replaceChildren(...this.#details(await get(`bits/${bit}`, {}, signal)));
-      }
-      announce(`${this.name(bit)}, against ${this.sides(bit).back.slice(0, 3).join(", ")}`);
-      if (scroll) row.scrollIntoView({ block: "nearest", behavior: "smooth" });
+      const found = await get(`bits/${bit}`, {}, signal);
+      if (!this.told.correlations) details.querySelector(".related").replaceChildren(...this.#related(bit, found.correlated));
+      const sides = found.bit.reversed ? [found.against, found.documents] : [found.documents, found.against];
+      places.forEach((place, i) => place.replaceChildren(...this.#surest(sides[i])));
     } catch (error) {
-      details.replaceChildren();
       if (error.name !== "AbortError") {
-        details.append(failure(error, () => {
-          details.replaceChildren();
-          this.choose(bit);
+        places[0].replaceChildren(failure(error, () => {
+          places[0].replaceChildren(skeleton("for-lines", 2));
+          this.#fill(bit, details, this.newest.begin());
         }));
       }
     }
   }
 
-  #details(found) {
-    const { bit } = found.bit;
-    const { front, back, share } = this.sides(bit);
-    const turned = found.bit.reversed;
-    const [here, there] = turned ? [found.against, found.documents] : [found.documents, found.against];
-    return [
-      this.#related(bit, found.correlated),
-      element("div", { class: "both-sides" },
-        this.#side(`${Math.round(100 * share)} % of the documents`, front, here, turned ? "off" : "on"),
-        this.#side(`Against: ${Math.round(100 * (1 - share))} %`, back, there, turned ? "on" : "off")),
-    ].filter(Boolean);
-  }
-
-  #side(title, words, documents, state) {
+  #surest(documents) {
     const shown = (some) => hitList(some, { query: null, code: null, onBit: (bit) => this.choose(bit),
       onLike: (id) => this.go({ view: "search", like: id }) });
     const list = element("div", {}, shown(documents.slice(0, FIRST)));
@@ -148,15 +162,11 @@ class TopicsPage {
           more.remove();
         } }, `${documents.length - FIRST} more`)
       : null;
-    return element("section", {},
-      element("h3", {}, title, element("span", { class: "soft" }, ` bit ${state}`)),
-      element("p", {}, words.join(", ")),
-      element("h4", {}, documents.length ? "Surest of it" : "No document"),
-      list, more);
+    return [element("h4", {}, documents.length ? "Surest of it" : "No document"), list, more].filter(Boolean);
   }
 
+  // Bits that go with one or against it, as lines of chips.
   #related(bit, correlated) {
-    if (correlated.length === 0) return null;
     const told = correlated.map(([other, value]) => {
       const turned = this.told.bits[bit].reversed !== this.told.bits[other].reversed;
       return { other, value: turned ? -value : value };
@@ -164,10 +174,11 @@ class TopicsPage {
     const chips = (some) => some.map(({ other, value }) =>
       element("button", { type: "button", class: "chip", onclick: () => this.choose(other) }, `${this.name(other)} `, element("span", { class: "fact-name" }, signed(value))));
     const along = told.filter(({ value }) => value > 0);
-    const against = told.filter(({ value }) => value <= 0);
-    return element("div", { class: "related" },
+    const against = told.filter(({ value }) => value < 0);
+    return [
       along.length ? element("p", { class: "goes-with" }, "Goes with ", ...chips(along)) : null,
-      against.length ? element("p", { class: "goes-with" }, "Goes against ", ...chips(against)) : null);
+      against.length ? element("p", { class: "goes-with" }, "Goes against ", ...chips(against)) : null,
+    ].filter(Boolean);
   }
 
   // Which bits go together, in the order of the groups.
@@ -277,6 +288,12 @@ class TopicsPage {
     }
     return largest;
   }
+}
+
+// The bits that are correlated most strongly with one.
+function strongest(row, bit) {
+  return row.map((value, other) => [other, value]).filter(([other, value]) => other !== bit && value !== 0)
+    .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, RELATED);
 }
 
 function signed(value) {

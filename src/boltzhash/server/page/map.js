@@ -1,6 +1,6 @@
 // The map: one point per document, regions with names, and beside it what one has looked for or pointed at.
 
-import { Newest, get, post } from "./api.js";
+import { Newest, Typed, get, post } from "./api.js";
 import { Chart } from "./chart.js";
 import { isDark, regionColours, rgb, valueColours } from "./colours.js";
 import { announce, counted, element, failure, notice, number, sentence, shownId, skeleton } from "./dom.js";
@@ -12,20 +12,21 @@ import { remember } from "./state.js";
 const MOST_LIT = 100;
 const KEPT_CLEAR = 20; // of them, of names
 const CLEAR = 10; // pixels around each
-const PAUSE = 60; // milliseconds of not typing
 let live = null; // the map that is shown
 
-export function mapView(main, state) {
+export function mapView(main, state, { stats }) {
+  const leave = () => live?.asking.abandon();
   if (live && main.contains(live.body) && live.told.field === (state.field || null)) {
     live.follow(state); // Back and Forward: the map itself stays
-    return;
+    return leave;
   }
   const body = element("div", {}, skeleton("for-map"));
   main.replaceChildren(element("h1", { class: "unseen" }, "Map"), body);
-  start(body, state);
+  start(body, state, stats);
+  return leave;
 }
 
-async function start(body, state) {
+async function start(body, state, stats) {
   try {
     const { fields } = await get("fields");
     if (!(state.field in fields)) state.field = "";
@@ -34,10 +35,10 @@ async function start(body, state) {
       body.replaceChildren(notice("No map yet", ...commands(told.message)));
       return;
     }
-    live = new MapPage(body, told, fields, state);
+    live = new MapPage(body, told, fields, state, stats);
     live.begin();
   } catch (error) {
-    body.replaceChildren(failure(error, () => start(body, state)));
+    body.replaceChildren(failure(error, () => start(body, state, stats)));
   }
 }
 
@@ -48,15 +49,15 @@ function commands(message) {
 }
 
 class MapPage {
-  constructor(body, told, fields, state) {
-    Object.assign(this, { body, told, fields, state });
+  constructor(body, told, fields, state, stats) {
+    Object.assign(this, { body, told, fields, state, stats });
     this.points = new Points(told.x, told.y);
     this.pointOf = new Map(told.places.map((place, i) => [place, i]));
     this.hidden = new Set(); // colours that the legend hides
     this.found = null;
     this.pointed = null; // a place or the members of a region that something on the page points at
     this.known = new Map();
-    this.asking = new Newest();
+    this.asking = new Typed(({ asked }, signal) => post("map/search", asked, signal), (...told) => this.#answered(...told));
     this.reading = new Newest();
     this.hovering = new Newest();
     this.#build();
@@ -101,7 +102,6 @@ class MapPage {
     this.body.replaceChildren(
       element("form", { class: "toolbar map-search", role: "search", onsubmit: (event) => {
         event.preventDefault();
-        this.#typed(0);
       } }, this.input, this.within, this.#fieldChoice()),
       element("div", { class: "atlas" }, frame, this.panel),
       this.legend,
@@ -114,7 +114,7 @@ class MapPage {
     const select = element("select", { onchange: () => {
       this.state.field = select.value;
       remember(this.state);
-      start(this.body, this.state);
+      start(this.body, this.state, this.stats);
     } },
     element("option", { value: "" }, "region"),
     ...names.map((name) => element("option", { value: name, selected: name === this.told.field }, name)));
@@ -213,22 +213,17 @@ class MapPage {
     return chips;
   }
 
-  #typed(pause = PAUSE) {
-    this.state.q = this.input.value;
-    this.state.like = null;
-    this.state.point = null;
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => {
-      remember(this.state);
-      this.#search();
-    }, pause);
+  #typed() {
+    Object.assign(this.state, { q: this.input.value, like: null, point: null });
+    remember(this.state);
+    this.#search();
   }
 
-  async #search() {
+  #search() {
     const { q, like, region, where, by } = this.state;
-    const signal = this.asking.begin();
     const isAsked = like !== null || q.trim() !== "";
     if (!isAsked && region === null) {
+      this.asking.abandon();
       this.found = null;
       this.#list(overview(this.told, this.#acts()));
       return;
@@ -236,17 +231,20 @@ class MapPage {
     const asked = { k: MOST_LIT, region, where };
     if (like !== null) asked.id = like;
     else if (isAsked) asked.text = q;
-    if (isAsked && by !== "both") asked.by = by;
-    try {
-      const found = await post("map/search", asked, signal);
-      this.found = isAsked ? found : null;
-      const head = region === null ? [] : regionHead(this.told, region, this.#acts());
-      this.#list([...head, ...hitsFound(found, this.#title(found, isAsked), this.#acts())]);
-      if (isAsked) announce(this.#title(found, isAsked));
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      this.found = null;
-      this.#list(error.status === 422 ? [element("p", { class: "nothing" }, sentence(error.message))] : [failure(error, () => this.#search())]);
+    if (isAsked && by !== "both" && this.stats.keeps_words) asked.by = by;
+    this.asking.put({ asked, isAsked });
+  }
+
+  #answered({ asked: { region }, isAsked }, found, error) {
+    this.found = error === null && isAsked ? found : null;
+    const head = region === null ? [] : regionHead(this.told, region, this.#acts());
+    if (error === null) {
+      const title = this.#title(found, isAsked);
+      this.#list([...head, ...hitsFound(found, title, this.#acts())]);
+      if (isAsked) announce(title);
+    } else {
+      const said = error.status === 422 ? element("p", { class: "nothing" }, sentence(error.message)) : failure(error, () => this.#search());
+      this.#list([...head, said]);
     }
   }
 
