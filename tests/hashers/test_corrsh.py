@@ -15,6 +15,7 @@ import torch
 from boltzhash import CorrSH, load
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
+from boltzhash.storage.folders import read_model, write_model
 from boltzhash.training import loop
 from boltzhash.training.batches import Batch
 from boltzhash.training.loop import generator_for
@@ -428,3 +429,19 @@ def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
         pairs = zip(of_documents.chunk(n, 1), of_neighbours.chunk(n, 1), strict=True)
         value = sum(neighbour_contrast(*pair, 0.2).mean() for pair in pairs)
         torch.testing.assert_close(losses[1] - losses[0], 32 / n_bits * value, rtol=1e-3, atol=1e-4)
+
+
+def test_models_from_before_there_were_scales_and_second_trainings(
+    texts: list[str], tmp_path: Path
+) -> None:
+    """They lack these arguments, load as they were and keep the name of their codes."""
+    now = CorrSH(16, epochs=2, neighbours=0).fit(texts)
+    now.save(tmp_path / "now")
+    name, params, arrays, words = read_model(tmp_path / "now")
+    for later in ("latent_dimensions", "second_training"):
+        del params[later]
+    write_model(tmp_path / "before", kind=name, params=params, arrays=arrays, words=words)
+    loaded = load(tmp_path / "before")
+    assert isinstance(loaded, CorrSH)
+    assert (loaded.latent_dimensions, loaded.second_training) == ((64,), False)
+    assert loaded.fingerprint() == now.fingerprint()

@@ -366,7 +366,7 @@ class CorrSH(DeepHasher):
             partial(self._first_training, seed=seed + 1),
             seed,
         )
-        if self.verbose:
+        if self.verbose and self.neighbour_choice_.agreement_by_words is not None:
             logger.info("%s", self.neighbour_choice_)
         return near
 

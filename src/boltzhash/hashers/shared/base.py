@@ -315,10 +315,11 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        # Models from before there were stems and labels keep their fingerprints. What labels did is in
-        # the weights; output changes no code.
+        # Models from before there were these arguments keep their fingerprints. What they did is in the
+        # weights, and output changes no code.
         later = {name for name in self.defaults() if name.startswith("label_")}
-        later |= {"output"} if self.stem else {"output", "stem"}
+        later |= {"output", "latent_dimensions", "second_training"}
+        later |= set() if self.stem else {"stem"}
         params = self._plain_params(leave_out=tuple(later))
         settings = {"class": type(self).__name__, **params}
         return fingerprint(settings, self._stored_arrays(), self._words())
