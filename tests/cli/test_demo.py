@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import CorrSH, hashers
+from boltzhash import CorrSH
 from boltzhash.cli import demo
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document, docstrings
@@ -18,7 +18,8 @@ def test_the_demo_answers_its_questions_and_mine(
 ) -> None:
     documents = [Document(d["id"], f"name in words\n\n{d['text']}") for d in DOCUMENTS]
     monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
-    monkeypatch.setattr(hashers, "CorrSH", lambda **settings: CorrSH(**settings, epochs=10))
+    quick = CorrSH.for_questions(epochs=10)
+    monkeypatch.setattr(CorrSH, "for_questions", lambda **settings: quick.set_params(**settings))
     kept = str(tmp_path / "kept")
     lines = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert lines[0] == "learning from the docstrings of this Python: a minute or two, once"
@@ -33,7 +34,7 @@ def test_the_demo_answers_its_questions_and_mine(
     assert lines[-1].endswith(f"boltzhash serve {kept}")
     with Collection.open(kept) as collection:
         assert [(d.id, d.text) for d in collection] == [(d.id, d.text) for d in documents]
-    monkeypatch.setattr(hashers, "CorrSH", None)  # what was learned is used again
+    monkeypatch.setattr(CorrSH, "for_questions", None)  # what was learned is used again
     again = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert again[0].startswith("60 docstrings read in ")  # nothing is learned
     assert again[again.index("planet orbit") :] == lines[lines.index("planet orbit") :]
