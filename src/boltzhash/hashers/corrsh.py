@@ -23,6 +23,7 @@ from boltzhash.hashers.shared.inference import Floats, Posterior, head, logistic
 from boltzhash.hashers.shared.labels import with_same_label
 from boltzhash.hashers.shared.neighbour_choice import (
     FEWEST,
+    MOST,
     Locations,
     NeighbourChoice,
     n_neighbours,
@@ -437,7 +438,19 @@ class CorrSH(DeepHasher):
         return 2 if self.n_bits > ONE_NETWORK_BITS and self.rank != "full" else 1
 
     def _bytes_of_model(self) -> int:
-        return super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_networks()
+        own = super()._bytes_of_model() + 8 * self.max_words * self.batch_size * self._n_networks()
+        if self.neighbours == 0 or self.second_training is False:
+            return own
+        changes = {"n_bits": FIRST_BITS, "networks": None, "second_training": False}
+        first = CorrSH(**{**self.get_params(), **changes})
+        waiting = 4 * self.max_words * (self._n_networks() * self.hidden_units + self.n_bits)
+        return max(own, first._bytes_of_model() + waiting)
+
+    def _more_bytes_a_document(self) -> int:
+        """Vectors of more than 64 latent dimensions, of which five copies live at once; neighbours."""
+        if self.neighbours == 0:
+            return 0
+        return 20 * max(0, max(self.latent_dimensions) - 64) + 8 * (self.neighbours or MOST)
 
     def _encoded(self, model: Autoencoder, batch: Batch) -> tuple[dict[str, Tensor], Tensor | None]:
         """What the network says about the documents, and the locations of their neighbours' codes."""

@@ -63,8 +63,10 @@ class Room(NamedTuple):
         return n_values * self.a_value + n_documents * self.a_document <= self.n_bytes
 
 
-def make_room(max_memory: int, n_bits: int, bytes_of_model: int) -> Room:
+def make_room(max_memory: int, n_bits: int, bytes_of_model: int, more_a_document: int = 0) -> Room:
     """What is left for documents when ``max_memory`` is all that a fit may take.
+
+    ``more_a_document`` is what a method takes for each beyond what all of them do.
 
     >>> make_room(10**9, 64, 300_000_000).n_bytes
     200000000
@@ -80,7 +82,8 @@ def make_room(max_memory: int, n_bits: int, bytes_of_model: int) -> Room:
             f"max_memory must be at least {least / 1e6:.0f} MB for this model and some documents, "
             f"got {max_memory / 1e6:.0f} MB"
         )
-    return Room(max_memory - at_rest, BYTES_A_VALUE, BYTES_A_DOCUMENT + BYTES_A_BIT * n_bits)
+    a_document = BYTES_A_DOCUMENT + BYTES_A_BIT * n_bits + more_a_document
+    return Room(max_memory - at_rest, BYTES_A_VALUE, a_document)
 
 
 class Sample(NamedTuple):

@@ -419,7 +419,16 @@ class Hasher(Estimator):
     def _room(self, max_memory: int | str | None) -> Room | None:
         if max_memory is None:
             return None
-        return make_room(parse_memory(max_memory), self.n_bits, self._bytes_of_model())
+        return make_room(
+            parse_memory(max_memory),
+            self.n_bits,
+            self._bytes_of_model(),
+            self._more_bytes_a_document(),
+        )
+
+    def _more_bytes_a_document(self) -> int:
+        """The bytes that this method takes for each document beyond what others do."""
+        return 0
 
     def _bytes_of_model(self) -> int:
         """The bytes that a fit uses for the model, however large the corpus."""
