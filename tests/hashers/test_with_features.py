@@ -98,7 +98,7 @@ def test_training_sees_what_inference_computes(
     texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     """The trained network in torch, on the float32 rows of training, is the one in NumPy."""
-    hasher = quick(dropout=0.0).fit(texts, features=vectors)
+    hasher = quick(dropout=0.0, epochs=40).fit(texts, features=vectors)
     assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction + 1
     network = InferenceNetwork(N_COLUMNS, 32, hasher._heads(), 0.0, generator_for(0, 0))
     with torch.no_grad():
