@@ -80,7 +80,7 @@ def compare(run: Run, device: str) -> dict[str, Any]:
 
     train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
     return {
-        **identity(run, hasher),
+        **identity(run, hasher.get_params()),
         "documents": len(code),
         "bits_differ_conditional": float((code != by_conditional).mean()),
         "bits_differ_marginal": float((code != by_marginal).mean()),

@@ -56,7 +56,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     )
     bits = unpack(codes)
     result = {
-        **identity(run, hasher),
+        **identity(run, hasher.get_params()),
         "precision": {"label-free": float(values.mean())},
         "documents": "test",
         "umap": {"metric": "hamming", "n_neighbors": NEIGHBOURS, "min_dist": MIN_DISTANCE},

@@ -61,7 +61,7 @@ def measure(run: Run) -> Result:
             found[name] += (data.train.labels[best] & wanted).any(axis=2).mean(axis=1).tolist()
     means = {name: float(np.mean(shares)) for name, shares in found.items()}
     return {
-        **identity(run, hasher),
+        **identity(run, hasher.get_params()),
         "precision": rounded({"hamming": float(hamming.mean()), **means}),
         "seconds": round(time.perf_counter() - start, 2),
         "data_sha256": data.sha256,

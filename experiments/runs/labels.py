@@ -25,7 +25,7 @@ from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
 from experiments.results.files import Result
 from experiments.runs.corpora import CORPORA, Corpus, Split, corpus
-from experiments.runs.runner import circumstances, make, sweep
+from experiments.runs.runner import circumstances, identity, make, sweep
 from experiments.runs.sweeps import Run, Settings, unfinished
 
 TEACHINGS = ("none", "0.1", "1", "random")
@@ -87,16 +87,9 @@ def measure(run: TaughtRun, device: str) -> Result:
     seconds = time.perf_counter() - start
     precision = {part: precision_of(codes, data, part) for part in ("val", "test")}
     return {
-        "run": run.name,
-        "experiment": run.experiment,
-        "settings": run.settings.name,
-        "method": run.settings.method,
-        "corpus": run.corpus,
-        "bits": run.bits,
-        "seed": run.seed,
+        **identity(run, params),
         "teaching": run.teaching,
         "labelling": labelling,
-        "params": params,
         "precision": {"label-free": precision["test"]},
         "val_precision": precision["val"],
         "distinct_codes": distinct(codes["train"]),

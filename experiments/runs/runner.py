@@ -62,7 +62,7 @@ def measure(run: Run, device: str) -> Result:
     precision, database = final(hasher, data)
     epochs = curve.epochs if curve is not None else []
     return {
-        **identity(run, hasher),
+        **identity(run, hasher.get_params()),
         "precision": protocols(precision.test, epochs),
         "val_precision": precision.val,
         "agreement": agreement(hasher, data, database),
@@ -76,7 +76,7 @@ def measure(run: Run, device: str) -> Result:
     }
 
 
-def identity(run: Run, hasher: Any) -> Result:
+def identity(run: Run, params: dict[str, Any]) -> Result:
     """Which run a result is of, and every parameter of what was fitted."""
     return {
         "run": run.name,
@@ -86,7 +86,7 @@ def identity(run: Run, hasher: Any) -> Result:
         "corpus": run.corpus,
         "bits": run.bits,
         "seed": run.seed,
-        "params": hasher.get_params(),
+        "params": params,
     }
 
 
