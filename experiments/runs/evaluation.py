@@ -19,12 +19,14 @@ from torch import Tensor
 from boltzhash.codes import Codes, unpack
 from boltzhash.hashers import VDSH
 from boltzhash.hashers.shared.halves import agreement_of_halves, halves, n_nearest
+from boltzhash.hashers.shared.inference import Floats, Posterior
 from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
 from boltzhash.training.networks import parallel_linear
 from experiments.runs.corpora import Corpus, Split
 
 TOP = 100
+BLOCK = 256  # documents whose covariances are held at a time
 
 
 class Precision(NamedTuple):
@@ -32,16 +34,59 @@ class Precision(NamedTuple):
     test: float
 
 
-def final(hasher: Any, corpus: Corpus) -> tuple[Precision, np.ndarray]:
-    """By the library: what a user gets. The codes of the database come along."""
+class Final(NamedTuple):
+    """Of a model that is done: precision of each query, and the codes of the database."""
+
+    val: Floats
+    test: Floats
+    database: Codes
+
+    def means(self) -> Precision:
+        return Precision(float(self.val.mean()), float(self.test.mean()))
+
+
+def final(hasher: Any, corpus: Corpus) -> Final:
+    """By the library: what a user gets."""
     database = hasher.transform(corpus.train.tfidf)
 
-    def precision(queries: Split) -> float:
+    def precision(queries: Split) -> Floats:
         codes = hasher.transform(queries.tfidf)
-        values = expected_precision(codes, database, queries.labels, corpus.train.labels, k=TOP)
-        return float(values.mean())
+        return expected_precision(codes, database, queries.labels, corpus.train.labels, k=TOP)
 
-    return Precision(precision(corpus.val), precision(corpus.test)), database
+    return Final(precision(corpus.val), precision(corpus.test), database)
+
+
+def posterior_figures(hasher: Any, corpus: Corpus) -> dict[str, float] | None:
+    """How sure a CorrSH is of the bits of test, and how far its couplings reach; None of others.
+
+    ``bits_differ`` is the share of bits at which the Boltzmann machine, all other bits held at the
+    code, would say otherwise: the sign of μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j is not that of μ_i.
+    """
+    if not hasattr(hasher, "posterior"):
+        return None
+    sums = np.zeros(4)
+    for start in range(0, corpus.test.tfidf.shape[0], BLOCK):
+        p: Posterior = hasher.posterior(corpus.test.tfidf[start : start + BLOCK])
+        code = p.location > 0
+        coupling = np.abs(p.covariance() * (1 - np.eye(code.shape[1]))).sum(axis=2)
+        differs = (conditional_logits(p, code.astype(np.float64)) > 0) != code
+        parts = (np.abs(p.location), np.sqrt(p.variances()), coupling, differs)
+        sums += [part.sum() for part in parts]
+    location, deviation, coupling_sum, differ = sums / (corpus.test.tfidf.shape[0] * hasher.n_bits)
+    return {
+        "mean_abs_location": location,
+        "mean_deviation": deviation,
+        "mean_abs_coupling": coupling_sum / (hasher.n_bits - 1),
+        "bits_differ": differ,
+    }
+
+
+def conditional_logits(p: Posterior, s: Floats) -> Floats:
+    """μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j of each document."""
+    variances = p.variances()
+    projected = np.einsum("nmv,nm->nv", p.factor, s)
+    coupled = p.diagonal * s + np.einsum("nmv,nv->nm", p.factor, projected) - variances * s
+    return np.asarray(p.location + 0.5 * variances + coupled)
 
 
 def agreement(hasher: Any, corpus: Corpus, database: Codes) -> float:
@@ -59,16 +104,21 @@ def agreement(hasher: Any, corpus: Corpus, database: Codes) -> float:
 
 
 class Curve:
-    """Precision of a deep hasher as it trains; remembers every epoch."""
+    """Precision of a deep hasher as it trains; remembers every ``every``-th epoch and the last."""
 
-    def __init__(self, corpus: Corpus, device: torch.device) -> None:
+    def __init__(self, corpus: Corpus, device: torch.device, every: int = 1) -> None:
         self._corpus = corpus
+        self._every = every
         self._on_device = OnDevice(corpus, device) if device.type == "cuda" else None
         self.epochs: list[tuple[int, float, float]] = []
 
     def __call__(self, hasher: Any) -> None:
-        found = self._on_device(hasher) if self._on_device else final(hasher, self._corpus)[0]
-        self.epochs.append((hasher.history_[-1].epoch, *(round(value, 5) for value in found)))
+        epoch = hasher.history_[-1].epoch
+        if epoch % self._every and epoch != hasher._n_epochs(self._corpus.train.tfidf.shape[0]):
+            return
+        on_device = self._on_device
+        found = on_device(hasher) if on_device else final(hasher, self._corpus).means()
+        self.epochs.append((epoch, *(round(value, 5) for value in found)))
 
     def leave_medians(self, hasher: Any) -> None:
         """Have the library find the medians of VDSH once, at the end: on a GPU the curve finds its own,

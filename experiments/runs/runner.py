@@ -23,7 +23,8 @@ from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from experiments.results.files import Result, write
+from experiments.results.files import Result, rounded, write
+from experiments.results.resamples import resampled
 from experiments.runs.sweeps import EXPERIMENTS, Run, unfinished
 
 FIRST_BITS = 64
@@ -41,34 +42,39 @@ def make(run: Run, device: str) -> Any:
     return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
 
 
-def measure(run: Run, device: str) -> Result:
-    """Fit and evaluate one model."""
+def measure(run: Run, device: str, every: int = 1) -> Result:
+    """Fit and evaluate one model; its curve has every ``every``-th epoch."""
     import torch
 
     from boltzhash.codes import bit_balance, distinct, unpack
     from boltzhash.hashers.shared.deep import DeepHasher
     from experiments.runs.corpora import corpus
-    from experiments.runs.evaluation import Curve, agreement, final
+    from experiments.runs.evaluation import Curve, agreement, final, posterior_figures
 
     data = corpus(run.corpus)
     hasher = make(run, device)
+    # A fit that gives all documents one code is an error to a user. Here it is a result like others,
+    # with distinct_codes 1 and the precision of documents drawn at random.
+    hasher._check_not_collapsed = lambda matrix, features: None
     where = torch.device("cuda" if on_gpu(device) else "cpu")
-    curve = Curve(data, where) if isinstance(hasher, DeepHasher) else None
+    curve = Curve(data, where, every) if isinstance(hasher, DeepHasher) else None
     if curve is not None:
         curve.leave_medians(hasher)
     start = time.perf_counter()
     hasher.fit(data.train.tfidf, on_epoch=curve)
     seconds = time.perf_counter() - start
-    precision, database = final(hasher, data)
+    done = final(hasher, data)
     epochs = curve.epochs if curve is not None else []
     return {
         **identity(run, hasher.get_params()),
-        "precision": protocols(precision.test, epochs),
-        "val_precision": precision.val,
-        "agreement": agreement(hasher, data, database),
+        "precision": protocols(done.means().test, epochs),
+        "val_precision": done.means().val,
+        "resamples": resampled(done.test),
+        "agreement": agreement(hasher, data, done.database),
         "curve": epochs,
-        "distinct_codes": distinct(database),
-        "bit_balance": round(bit_balance(unpack(database)), 4),
+        "posterior": rounded(posterior_figures(hasher, data)),
+        "distinct_codes": distinct(done.database),
+        "bit_balance": round(bit_balance(unpack(done.database)), 4),
         "epochs": hasher.history_[-1].epoch if hasattr(hasher, "history_") else None,
         "seconds": round(seconds, 2),
         "data_sha256": data.sha256,
@@ -144,6 +150,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", help="only these seeds")
     parser.add_argument("--settings", nargs="+", help="only these settings")
     parser.add_argument("--seconds", type=float, help="start no run after so long")
+    parser.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="measure every N-th epoch, and the last; where an epoch is chosen, it is one of these",
+    )
     options = parser.parse_args()
     listed = [run for name in options.experiments for run in EXPERIMENTS[name]]
     names, seeds = {run.settings.name for run in listed}, {run.seed for run in listed}
@@ -154,9 +167,11 @@ def main() -> None:
         for run in listed
         if run.seed in (options.seeds or seeds) and run.settings.name in (options.settings or names)
     )
-    # Of a corpus and a seed the first run finds the neighbours that the others take.
-    todo.sort(key=lambda run: run.bits != FIRST_BITS)
-    sweep(todo, partial(measure, device=options.device), options.workers, options.seconds)
+    # Seeds go slowest. Of a corpus and a seed the first run finds the neighbours that the others take.
+    place = {name: number for number, name in enumerate(options.experiments)}
+    todo.sort(key=lambda run: (place[run.experiment], run.seed, run.bits != FIRST_BITS))
+    measured = partial(measure, device=options.device, every=options.every)
+    sweep(todo, measured, options.workers, options.seconds)
 
 
 def _check_known(option: str, asked: list[Any] | None, known: set[Any]) -> None:

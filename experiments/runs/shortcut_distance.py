@@ -1,6 +1,7 @@
 """How far the Gaussian shortcut is from the Boltzmann posterior that it stands for.
 
     python -m experiments.runs.shortcut_distance   # a minute on one core; make tables draws
+    BOLTZHASH_DATA=... python -m experiments.runs.shortcut_distance --trained --device cuda
 
 Training draws s ~ Bernoulli(σ(r)) with r ~ N(μ, Σ) in place of b(s) ∝ exp(½ sᵀΣs + μᵀs). This
 measures the total variation distance of the two, while the variances, the couplings or the number
@@ -11,14 +12,19 @@ of bits grow. Bits lean alternately to on and off, μ = +1, −1, +1, ...
   integrated. Estimates that enter an absolute value push the distance up, so it is bracketed: the
   plain estimate is never too low in expectation, and one which takes the sign of each difference
   from the other half of the draws is never too high.
+- *Trained*: by enumeration as well, for the posteriors that models of 16 bits have of 100 documents.
 - *By counts*, any even number of bits, where all entries of U are equal: both laws then depend only
   on how many bits of either leaning are on, and both are exact.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +34,19 @@ from scipy.special import gammaln, logsumexp
 
 from boltzhash.hashers.shared.inference import logistic_normal_mean
 from boltzhash.training.distributions import Boltzmann, LowRankCovariance
-from experiments.results.files import rounded, write
-from experiments.runs.runner import circumstances
+from experiments.results.files import Result, rounded, write
+from experiments.runs.corpora import corpus
+from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.sweeps import (
+    CORRELATED,
+    DEFAULT,
+    MAIN,
+    PUBLISHED,
+    Run,
+    grid,
+    objective,
+    unfinished,
+)
 
 Floats = NDArray[np.float64]
 Record = dict[str, Any]
@@ -39,6 +56,16 @@ REPEATS = 20  # different U of the same strength
 PUBLISHED_RANK = 10
 PUBLISHED_DEVIATION = math.log(2)  # softplus(0): where training starts
 SMALL_DEVIATION = 0.1  # for couplings to be seen alone
+
+
+DOCUMENTS = 100  # of test, the first
+TRAINED = grid(
+    "shortcut-trained",
+    [DEFAULT, PUBLISHED, objective(*CORRELATED, "printed", 0.0)],
+    MAIN,
+    [16],
+    [0],
+)
 
 
 class Distance(NamedTuple):
@@ -81,22 +108,29 @@ def moments(probabilities: Floats, codes: Floats) -> tuple[float, float]:
     return float(mean.mean()), float(np.abs(pairs).mean())
 
 
-def by_enumeration(deviation: float, factor: Floats, rng: np.random.Generator) -> Distance:
-    """Distance for D^½ the same on all bits and any U of shape (m, v)."""
-    m, v = factor.shape
-    location = leanings(m)
+def alternating(deviation: float, factor: Floats, rng: np.random.Generator) -> Distance:
+    """Distance for μ = +1, −1, +1, …, D^½ the same on all bits and any U of shape (m, v)."""
+    m = len(factor)
+    return by_enumeration(leanings(m), np.full(m, deviation), factor, rng)
+
+
+def by_enumeration(
+    location: Floats, deviation: Floats, factor: Floats, rng: np.random.Generator
+) -> Distance:
+    """Distance for any μ and D^½, (m,), and U, (m, v)."""
     boltzmann = Boltzmann(
         torch.from_numpy(location),
-        LowRankCovariance(torch.full((m,), deviation).double(), torch.from_numpy(factor)),
+        LowRankCovariance(torch.from_numpy(deviation), torch.from_numpy(factor)),
     )
     support = boltzmann.enumerate_support()
     b: Floats = boltzmann.log_weight(support).softmax(0).numpy()
 
+    nodes = 16 if deviation.max() <= 0.7 else 48  # to 1e-11 at deviations up to 0.7
     batches = []
     for _ in range(BATCHES):
-        shared = location + rng.standard_normal((DRAWS_PER_BATCH, v)) @ factor.T
-        private = np.full_like(shared, deviation**2)
-        bits = logistic_normal_mean(shared, private, nodes=16)  # to 1e-11 at deviations up to 0.7
+        shared = location + rng.standard_normal((DRAWS_PER_BATCH, factor.shape[1])) @ factor.T
+        private = np.broadcast_to(deviation**2, shared.shape)
+        bits = logistic_normal_mean(shared, private, nodes=nodes)
         batches.append(mean_code_probabilities(bits))
     estimates = np.array(batches)
     q = estimates.mean(axis=0)
@@ -200,7 +234,7 @@ def measure_coupling(n_bits: int = 8) -> list[Record]:
         factors = [directions(n_bits, rank, repeat) for repeat in range(REPEATS)]
         for x in strengths:
             rng = np.random.default_rng([3, rank])
-            distances = [by_enumeration(SMALL_DEVIATION, x**0.5 * u, rng) for u in factors]
+            distances = [alternating(SMALL_DEVIATION, x**0.5 * u, rng) for u in factors]
             points.append(record(f"rank {rank}", x, distances))
     return points
 
@@ -215,7 +249,7 @@ def measure_bits() -> list[Record]:
         for rank in (1, v):
             rng = np.random.default_rng([4, rank])
             factors = [published_factor(m, rank, repeat) for repeat in range(REPEATS)]
-            distances = [by_enumeration(PUBLISHED_DEVIATION, u, rng) for u in factors]
+            distances = [alternating(PUBLISHED_DEVIATION, u, rng) for u in factors]
             points.append(record(f"v = {rank}, random U", m, distances))
     return points
 
@@ -223,7 +257,7 @@ def measure_bits() -> list[Record]:
 def measure_check() -> Record:
     """The two ways of measuring on the same posterior: 8 bits, all U = 1/v."""
     m, v = 8, PUBLISHED_RANK
-    enumerated = by_enumeration(
+    enumerated = alternating(
         PUBLISHED_DEVIATION, np.full((m, v), 1 / v), np.random.default_rng([5])
     )
     counted = by_counts(m, PUBLISHED_DEVIATION, 1 / v)
@@ -237,7 +271,40 @@ def measure_check() -> Record:
     }
 
 
+def measure_trained(run: Run, device: str) -> Result:
+    """Of a trained model: the distance for the posteriors of some documents of test."""
+    data = corpus(run.corpus)
+    hasher = make(run, device).fit(data.train.tfidf)
+    p = hasher.posterior(data.test.tfidf[:DOCUMENTS])
+    rng = np.random.default_rng([6])
+    distances = [
+        by_enumeration(location, np.sqrt(diagonal), factor, rng)
+        for location, diagonal, factor in zip(*p, strict=True)
+    ]
+    point = record("trained", run.bits, distances)
+    return {
+        **identity(run, hasher.get_params()),
+        **rounded({name: value for name, value in point.items() if name not in ("series", "x")}),
+        "mean_abs_location": rounded(float(np.abs(p.location).mean())),
+        "mean_deviation": rounded(float(np.sqrt(p.variances()).mean())),
+        "data_sha256": data.sha256,
+        **circumstances(device),
+    }
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--trained", action="store_true", help="of trained models, not of plots")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--workers", type=int, default=1, help="models trained side by side")
+    options = parser.parse_args()
+    if options.trained:
+        with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+            todo = unfinished(TRAINED)
+            for result in pool.map(partial(measure_trained, device=options.device), todo):
+                write("shortcut-trained", result)
+                print(result["run"], flush=True)
+        return
     result = {
         "run": "total-variation",
         "measure": "total variation distance of the shortcut from the Boltzmann distribution",

@@ -120,6 +120,33 @@ def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
     assert np.abs(hasher.weights_["parts.prior.weights"]).max() > 0.01  # they started at 0
 
 
+def test_rbsh_learns_how_important_words_are(texts: list[str]) -> None:
+    """The importance multiplies a word on the way in and out, is trained, and is kept in the weights."""
+    hasher = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING)
+    assert hasher._heads() == {"location": 16}
+    hasher.feature_scaling_ = None
+    model = hasher._build(5, torch.Generator().manual_seed(0))
+    importance = model.decoder.parametrizations.weight[0].importance.of_words
+    assert model.encoder.hidden1.parametrizations.weight[0].importance.of_words is importance
+    assert 0.1 <= importance.min() < importance.max() <= 1
+    x, s = torch.rand(3, 5), torch.rand(3, 16)
+    plain = model.encoder.hidden1.parametrizations.weight.original
+    read = (x * importance) @ plain + model.encoder.hidden1.bias
+    torch.testing.assert_close(model.encoder.hidden1(x), read)
+    plain = model.decoder.parametrizations.weight.original
+    torch.testing.assert_close(model.decoder(s), s @ (plain * importance) + model.decoder.bias)
+    (model.encoder.hidden1(x).sum() + model.decoder(s).square().sum()).backward()
+    assert importance.grad is not None
+    assert (importance.grad != 0).all()
+    hasher.n_features_in_ = 5
+    hasher._take_weights(model)
+    np.testing.assert_array_equal(
+        hasher.weights_["decoder.weight"], (plain * importance).detach().numpy()
+    )
+    trained = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING).fit(texts)
+    assert separation(trained, texts) > 2
+
+
 def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str]) -> None:
     """The vocabulary is that of scikit-learn's vectorizer with the arguments of the published code."""
     documents = [*texts, "rare words here", "rare a b c"]

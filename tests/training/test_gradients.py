@@ -443,6 +443,24 @@ def test_documents_do_not_mix(name: str, shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(before[1], flat[0].detach(), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("name", "factor"), [("straight-through", 1.0), ("straight-through-half", 0.5)]
+)
+def test_straight_through_is_its_formula(name: str, factor: float) -> None:
+    """factor · f'(s) σ(r) (1 − σ(r)), at the code that was drawn: with ½, eq. 19."""
+    logits = LOGITS.repeat(50, 1).requires_grad_()
+    generator = torch.Generator().manual_seed(3)
+    estimator = make_estimator(name, M, generator)
+    weights = WEIGHTS.expand(50, M, WORDS)
+    value, s = estimator(logits, lambda s: reconstruction(s, logits, weights), generator, START)
+    value.sum().backward()
+    code = s.clone().requires_grad_()
+    reconstruction(code, logits.detach(), weights).sum().backward()
+    p = logits.detach().sigmoid()
+    assert code.grad is not None
+    torch.testing.assert_close(logits.grad, factor * code.grad * p * (1 - p), rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_by_name_train_in_an_ordinary_loop(name: str) -> None:
     """One optimiser for everything finds the code of every document and a decoder, in float32."""
@@ -532,12 +550,13 @@ def test_names_and_arguments() -> None:
     made = {name: type(make_estimator(name, 8, generator)) for name in ESTIMATORS}
     assert made == {
         "straight-through": StraightThrough,
+        "straight-through-half": StraightThrough,
         "gumbel-softmax": GumbelSoftmax,
         "arm": ARM,
         "rebar": REBAR,
         "relax": RELAX,
     }
-    with pytest.raises(ValueError, match=r"'straight-through', 'gumbel.*'relax', got 'reinforce'"):
+    with pytest.raises(ValueError, match=r"'straight-through', .*'relax', got 'reinforce'"):
         make_estimator("reinforce", 8, generator)
     for broken in (
         lambda: REBAR(temperature=0),

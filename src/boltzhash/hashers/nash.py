@@ -82,7 +82,9 @@ class NASH(DeepHasher):
 
         outputs = model.encoder(batch.inputs, batch.generator)
         posterior = Bernoulli(outputs["location"])
-        noise = outputs["noise"].sigmoid() * self._noise(posterior.logits, batch)
+        noise = self._noise(posterior.logits, batch)
+        if "noise" in outputs:
+            noise = outputs["noise"].sigmoid() * noise
         # Estimators get what is minimised, sign included: RELAX learns from it as well.
         cost, s = model.parts["gradient"](
             posterior.logits,

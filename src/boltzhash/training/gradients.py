@@ -39,7 +39,7 @@ class GradientEstimator(Protocol):
 def straight_through(probabilities: Tensor, u: Tensor, scale: float = 1.0) -> Tensor:
     """s = (sign(p − u) + 1) / 2, whose gradient is ``scale`` times that of p (eqs. 18, 19).
 
-    The paper differentiates its sign form literally and gets the factor ½. We train with 1: E[s] = p
+    The paper differentiates its sign form literally and gets the factor ½. The default is 1: E[s] = p
     has derivative 1, so with 1 the estimator is exact for whatever is linear in s, and with ½ it is
     half of that. The factor is not a mere rescaling of the step, since log h_k also depends on r
     without passing through s, and keeps its own weight.
@@ -72,7 +72,9 @@ class _StraightThrough(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class StraightThrough:
-    """∂s = ``scale`` · ∂σ(r): one evaluation, biased unless f is linear in each bit.
+    """∂s = ``scale`` · ∂σ(r): one evaluation; with a scale of 1 unbiased if f is linear in each bit.
+
+    ``StraightThrough(0.5)``, "straight-through-half", is eq. 19 of CorrSH's paper to the letter.
 
     References
     ----------
@@ -338,6 +340,7 @@ def _check_positive(name: str, value: float) -> None:
 
 ESTIMATORS: dict[str, Callable[[int, torch.Generator], GradientEstimator]] = {
     "straight-through": lambda n_bits, generator: StraightThrough(),
+    "straight-through-half": lambda n_bits, generator: StraightThrough(0.5),
     "gumbel-softmax": lambda n_bits, generator: GumbelSoftmax(),
     "arm": lambda n_bits, generator: ARM(),
     "rebar": lambda n_bits, generator: REBAR(),

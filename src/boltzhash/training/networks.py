@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import cached, register_parametrization
 
 from boltzhash.training import fused
 from boltzhash.training.derivatives import SparseProduct
@@ -217,6 +219,52 @@ class Autoencoder(nn.Module):
         self.decoder = decoder
         self.parts = parts
         self.learned = nn.ModuleDict({k: v for k, v in parts.items() if isinstance(v, nn.Module)})
+
+
+class WordImportance(nn.Module):
+    """A learned number for each word, by which its weights are multiplied on the way in and out (RBSH).
+
+    Reading x ⊙ i is reading x with the rows of the weights multiplied, so a trained network needs no
+    more than its weights.
+
+    >>> importance = WordImportance(2, torch.Generator())
+    >>> decoder = WordDecoder(1, 2, torch.Generator())
+    >>> importance.scale_columns(decoder)
+    >>> original, scaled = decoder.parametrizations.weight.original, decoder.weight
+    >>> torch.equal(scaled, original * importance.of_words)
+    True
+    """
+
+    def __init__(self, n_words: int, generator: torch.Generator) -> None:
+        super().__init__()
+        first = torch.empty(n_words).uniform_(0.1, 1, generator=generator)
+        self.of_words = nn.Parameter(first)
+
+    @staticmethod
+    def scaled_once() -> AbstractContextManager[None]:
+        """Within this, weights that are used several times are multiplied once."""
+        return cached()
+
+    def scale_rows(self, layer: Linear) -> None:
+        """Of a layer that reads words: its weights are (n_words, n_outputs)."""
+        register_parametrization(layer, "weight", _Scaled(self, 0))
+
+    def scale_columns(self, layer: Linear) -> None:
+        """Of a layer that writes words: its weights are (n_inputs, n_words)."""
+        register_parametrization(layer, "weight", _Scaled(self, 1))
+
+
+class _Scaled(nn.Module):
+    """Weights times the importance of the words along one of their dimensions."""
+
+    def __init__(self, importance: WordImportance, dimension: int) -> None:
+        super().__init__()
+        self.importance = importance
+        self.dimension = dimension
+
+    def forward(self, weight: Tensor) -> Tensor:
+        of_words = self.importance.of_words
+        return weight * (of_words.unsqueeze(-1) if self.dimension == 0 else of_words)
 
 
 class WordDecoder(Linear):

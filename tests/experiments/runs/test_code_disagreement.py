@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boltzhash.hashers.shared.inference import Posterior
-from experiments.runs import code_disagreement
+from experiments.runs import code_disagreement, evaluation
 
 
 def boltzmann() -> tuple[Posterior, np.ndarray, np.ndarray]:
@@ -36,7 +36,7 @@ def test_conditional_logits_are_the_log_odds_of_a_bit() -> None:
     p, codes, probabilities = boltzmann()
     place = {tuple(code): c for c, code in enumerate(codes)}
     for code in codes:
-        logits = code_disagreement.conditional_logits(p, np.tile(code, (3, 1)))
+        logits = evaluation.conditional_logits(p, np.tile(code, (3, 1)))
         for i in range(4):
             on, off = code.copy(), code.copy()
             on[i], off[i] = 1, 0

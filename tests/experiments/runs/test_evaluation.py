@@ -53,10 +53,36 @@ def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
     corpus = made_up_corpus(hasher.n_bits)
     curve = evaluation.Curve(corpus, torch.device("cpu"))
     hasher.fit(corpus.train.tfidf, on_epoch=curve)
-    at_the_end = evaluation.final(hasher, corpus)[0]
+    at_the_end = evaluation.final(hasher, corpus).means()
     on_device = evaluation.OnDevice(corpus, torch.device("cpu"))(hasher)
     assert on_device == pytest.approx(at_the_end, abs=1e-3)
     assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
+
+
+def test_a_curve_of_every_third_epoch_has_the_last_as_well() -> None:
+    corpus = made_up_corpus(3)
+    curve = evaluation.Curve(corpus, torch.device("cpu"), every=3)
+    CorrSH(16, epochs=5, neighbours=0, hidden_units=16, device="cpu").fit(
+        corpus.train.tfidf, on_epoch=curve
+    )
+    assert [epoch for epoch, _, _ in curve.epochs] == [3, 5]
+
+
+def test_how_sure_a_model_is_of_its_bits() -> None:
+    """In blocks, and of models that have no such posterior nothing."""
+    corpus = made_up_corpus(3)
+    hasher = CorrSH(16, epochs=2, neighbours=0, hidden_units=16, device="cpu")
+    hasher.fit(corpus.train.tfidf)
+    found = evaluation.posterior_figures(hasher, corpus)
+    p = hasher.posterior(corpus.test.tfidf)
+    assert found is not None
+    assert found["mean_abs_location"] == pytest.approx(np.abs(p.location).mean())
+    assert found["mean_deviation"] == pytest.approx(np.sqrt(p.variances()).mean())
+    off = p.covariance()[:, ~np.eye(16, dtype=bool)]
+    assert found["mean_abs_coupling"] == pytest.approx(np.abs(off).mean())
+    logits = evaluation.conditional_logits(p, (p.location > 0).astype(float))
+    assert found["bits_differ"] == ((logits > 0) != (p.location > 0)).mean()
+    assert evaluation.posterior_figures(VDSH(16), corpus) is None
 
 
 def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:

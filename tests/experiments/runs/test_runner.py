@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.figures import svg
-from experiments.results import files
+from experiments.results import files, resamples
 from experiments.runs import runner, sweeps
 from experiments.tables import pages
 
@@ -58,6 +58,9 @@ def test_from_runs_to_a_figure_and_finished_runs_are_skipped(
     assert list(results) == [f"{name}-reuters-16-0" for name in ("CorrSH", "ITQ", "NASH")]
     nash = results["NASH-reuters-16-0"]
     assert [epoch for epoch, _, _ in nash["curve"]] == [1, 2]
+    assert len(resamples.deviations(nash["resamples"])) == resamples.RESAMPLES
+    assert nash["posterior"] is None
+    assert results["CorrSH-reuters-16-0"]["posterior"]["mean_abs_location"] > 0
     assert nash["precision"]["published"] == max(test for _, _, test in nash["curve"])
     capsys.readouterr()
     main("smoke", "--device", "cpu")

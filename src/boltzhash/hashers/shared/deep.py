@@ -360,7 +360,8 @@ class DeepHasher(TrainedHasher):
     def _take_weights(self, model: Autoencoder) -> None:
         learned = {
             **model.encoder.arrays(),
-            **model.decoder.state_dict(prefix="decoder."),
+            "decoder.weight": model.decoder.weight,
+            "decoder.bias": model.decoder.bias,
             **model.learned.state_dict(prefix="parts."),
         }
         self._set_arrays(
