@@ -257,8 +257,10 @@ COMBINED_AT_ONE = [
     for v, k in (CORRELATED, INDEPENDENT)
 ]
 
-# From the published recipe to the earlier defaults, one change after another.
+# From the published recipe to the earlier defaults, one change after another. The KL weight comes first,
+# since with the published one the defaults' learning rate would collapse codes.
 CHANGES: dict[str, dict[str, Any]] = {
+    "kl": {"kl_weight": (0.3, 0.1), "kl_ramp": 0.25},
     "optimiser": {
         "epochs": 25,
         "batch_size": 200,
@@ -267,7 +269,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
     "start": {"unigram_start": True},
     "noise": {"decoder_noise": (0.2, 0.2)},
-    "kl": {"kl_weight": (0.3, 0.1), "kl_ramp": 0.25},
     "target": {"target": "root-tfidf"},
     "input": {"input_length": 16.0},
     "neighbour-words": {**EARLIER, "contrast": 0.0},

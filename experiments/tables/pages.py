@@ -58,6 +58,11 @@ INGREDIENTS = {
     "random-start": "decoder bias at random (`unigram_start=False`)",
     "rising-kl": "KL weight rising from 0 (`kl_weight=(0, .1), kl_ramp=1`)",
     "published-noise": "decoder noise as published (`decoder_noise=(1, .9)`)",
+    "published-rate": "Adam at the published rate (`learning_rate=1e-3`)",
+    "published-decay": 'the published decay (`learning_rate_decay="steps"`)',
+    "published-epochs": "as many epochs as published (`epochs=100`)",
+    "published-batch": "batches as published (`batch_size=100`)",
+    "published-optimiser": "these four together",
 }
 # What CorrSH is combined with: the prior and the loss of other methods, other gradients.
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
