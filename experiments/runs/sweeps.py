@@ -71,8 +71,10 @@ EARLIER: dict[str, Any] = {
     "neighbours": 20,
     "latent_dimensions": (64,),
     "second_training": False,
+    "neighbour_nearness": 1.0,
     "neighbour_share": 0.2,
     "contrast": 1.0,
+    "contrast_codes": "means",
 }
 
 

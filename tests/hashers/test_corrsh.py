@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -406,8 +407,12 @@ def test_the_bits_of_each_network_say_the_document(n_bits: int) -> None:
         torch.testing.assert_close(likelihood, whole)
 
 
+@pytest.mark.parametrize(
+    ("contrast_codes", "codes_of"),
+    [("means", lambda x: 2 * x.sigmoid() - 1), ("bits", lambda x: 2.0 * (x > 0) - 1)],
+)
 def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
-    texts: list[str],
+    contrast_codes: str, codes_of: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     """The loss with contrast less that without: 32 / m times its value, summed over the networks."""
     targets = torch.rand(6, 9, generator=generator_for(0, 1))
@@ -415,14 +420,16 @@ def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
     for n_bits in (8, 64):
         losses = []
         for contrast in (0.0, 1.0):
-            hasher = quick(n_bits=n_bits, contrast=contrast, dropout=0.0)
+            hasher = quick(
+                n_bits=n_bits, contrast=contrast, contrast_codes=contrast_codes, dropout=0.0
+            )
             model = hasher._build(9, generator_for(0, 0))
             where = (torch.tensor(0.0), generator_for(0, 3))
             losses.append(hasher._step(model, Batch(targets, targets, *where, (), beside)).loss)
             alone = hasher._step(model, Batch(targets, targets, *where)).loss
             assert torch.isfinite(alone)
         of_documents, of_neighbours = (
-            2 * model.encoder(rows, generator_for(0, 4))["location"].sigmoid() - 1
+            codes_of(model.encoder(rows, generator_for(0, 4))["location"])
             for rows in (targets, beside)
         )
         n = 1 if n_bits <= 32 else 2
@@ -438,10 +445,11 @@ def test_models_from_before_there_were_scales_and_second_trainings(
     now = CorrSH(16, epochs=2, neighbours=0).fit(texts)
     now.save(tmp_path / "now")
     name, params, arrays, words = read_model(tmp_path / "now")
-    for later in ("latent_dimensions", "second_training"):
+    for later in ("latent_dimensions", "second_training", "contrast_codes", "neighbour_nearness"):
         del params[later]
     write_model(tmp_path / "before", kind=name, params=params, arrays=arrays, words=words)
     loaded = load(tmp_path / "before")
     assert isinstance(loaded, CorrSH)
     assert (loaded.latent_dimensions, loaded.second_training) == ((64,), False)
+    assert (loaded.contrast_codes, loaded.neighbour_nearness) == ("means", 1.0)
     assert loaded.fingerprint() == now.fingerprint()

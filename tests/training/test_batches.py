@@ -7,7 +7,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash.training.batches import Documents, Plan, RowsOnDevice, minibatches, take_batch
+from boltzhash.training.batches import (
+    Documents,
+    Plan,
+    RowsOnDevice,
+    drawn_ranks,
+    minibatches,
+    take_batch,
+)
 from boltzhash.training.networks import Rows, SparseRows
 
 CPU = torch.device("cpu")
@@ -85,6 +92,16 @@ def test_a_plan_draws_each_document_once_and_one_of_its_neighbours() -> None:
         counts += mixed
     mean = np.array([[0.125 * (j in row) for j in range(6)] for row in neighbours])
     np.testing.assert_allclose(counts / 400, mean + 0.75 * np.eye(6), atol=0.04)
+
+
+def test_near_neighbours_are_drawn_more_often() -> None:
+    """P(rank ≤ j) = P(k u² < j + 1) = √((j + 1) / k); 1 is even."""
+    rng = np.random.default_rng(0)
+    for nearness in (1.0, 2.0):
+        ranks = drawn_ranks(40_000, 5, nearness, rng)
+        expected = (np.arange(1, 6) / 5) ** (1 / nearness)
+        seen = np.bincount(ranks, minlength=5).cumsum() / 40_000
+        np.testing.assert_allclose(seen, expected, atol=0.01)
 
 
 def test_without_neighbours_targets_are_left_alone() -> None:

@@ -20,6 +20,7 @@ from boltzhash.training.distributions import (
     Boltzmann,
     LowRankCovariance,
 )
+from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import SparseLinear, SparseRows, dropped_relu
 
 N_WORDS = 7
@@ -264,6 +265,17 @@ def test_beta_ramps_over_its_share_of_the_epochs(step: Step, progress: float, be
     terms = step((0.2, 0.8), kl_ramp=0.5, progress=progress)
     measured = (terms.loss + terms.reconstruction) / terms.kl
     assert measured.item() == pytest.approx(beta, rel=1e-12)
+
+
+def test_the_gradient_passes_through_the_threshold_of_a_code() -> None:
+    location = torch.randn(5, 8, generator=generator_for(0, 0)).requires_grad_()
+    weights = torch.randn(5, 8, generator=generator_for(0, 1))
+    signs, means = objectives.sign_codes(location), objectives.mean_codes(location)
+    assert torch.equal(signs, torch.where(location > 0, 1.0, -1.0))
+    of_signs, of_means = (
+        torch.autograd.grad((weights * codes).sum(), location)[0] for codes in (signs, means)
+    )
+    torch.testing.assert_close(of_signs, of_means)
 
 
 def test_neighbour_contrast_by_hand() -> None:

@@ -39,6 +39,8 @@ ADDED_LATER = {
     "output": "codes",
     "latent_dimensions": (64,),
     "second_training": False,
+    "contrast_codes": "means",
+    "neighbour_nearness": 1.0,
     "label_weight": None,
     "label_likelihood": "softmax",
     "label_guesses": True,

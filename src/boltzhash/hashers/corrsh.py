@@ -95,11 +95,17 @@ class CorrSH(DeepHasher):
         codes agree better than latent semantics on what is near to the two halves of documents that
         were held out for this (``neighbour_choice_``). No for fewer than 1,000 documents, and with
         features.
+    neighbour_nearness : float, default=2.0
+        Which of its K neighbours a document draws: the ⌊K u^a⌋-th nearest, u uniform from 0 to 1. 1
+        draws evenly, as fits with labels always do.
     neighbour_share : float, default=0.3
         Which share of the words asked for is the neighbour's.
     contrast : float, default=2.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
         bits it is 32 / m of that, since short codes gain more.
+    contrast_codes : {"bits", "means"}, default="bits"
+        What the contrast compares: the codes themselves, through whose thresholds the gradient passes
+        as if they were not there, or the means of their bits, which may be far from both values.
     networks : int or None, default=None
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
@@ -172,8 +178,10 @@ class CorrSH(DeepHasher):
         neighbours: int | None = None,
         latent_dimensions: tuple[int, ...] = SCALES,
         second_training: bool | None = None,
+        neighbour_nearness: float = 2.0,
         neighbour_share: float = 0.3,
         contrast: float = 2.0,
+        contrast_codes: str = "bits",
         networks: int | None = None,
         label_neighbours: float = 0.5,
         target: str = "root-tfidf",
@@ -199,8 +207,10 @@ class CorrSH(DeepHasher):
         self.neighbours = neighbours
         self.latent_dimensions = latent_dimensions
         self.second_training = second_training
+        self.neighbour_nearness = neighbour_nearness
         self.neighbour_share = neighbour_share
         self.contrast = contrast
+        self.contrast_codes = contrast_codes
         self.networks = networks
         self.label_neighbours = label_neighbours
 
@@ -254,8 +264,10 @@ class CorrSH(DeepHasher):
             "neighbours": 20,
             "latent_dimensions": (64,),
             "second_training": False,
+            "neighbour_nearness": 1.0,
             "neighbour_share": 0.2,
             "contrast": 1.0,
+            "contrast_codes": "means",
         }
         return cls(n_bits, **{**settings, **changes})
 
@@ -342,11 +354,14 @@ class CorrSH(DeepHasher):
         n = matrix.shape[0]
         k = n_neighbours(n) if self.neighbours is None else self.neighbours
         if k:
-            near = self._near(documents, matrix, k, seed)
+            near, nearness = self._near(documents, matrix, k, seed), self.neighbour_nearness
             if documents.labels is not None:
                 random = np.random.default_rng(seed)
                 near = with_same_label(near, documents.labels, self.label_neighbours, random)
-            documents = documents._replace(neighbours=near, neighbour_share=self.neighbour_share)
+                nearness = 1.0  # documents of the same label stand last, and are not far
+            documents = documents._replace(
+                neighbours=near, neighbour_share=self.neighbour_share, nearness=nearness
+            )
         return documents
 
     def _near(
@@ -466,13 +481,15 @@ class CorrSH(DeepHasher):
         It is that of the whole minibatch, and must not be weighted by this process's share of it, as the
         terms of its own documents are.
         """
-        from boltzhash.training.objectives import contrast_of_parts
+        from boltzhash.training.objectives import contrast_of_parts, mean_codes, sign_codes
 
+        codes_of = sign_codes if self.contrast_codes == "bits" else mean_codes
         weight = self.contrast * CONTRAST_BITS / self.n_bits
         if share is not None:
             weight /= share.of_whole
         n = self._n_networks()
-        return weight * contrast_of_parts(location, beside, n, CONTRAST_TEMPERATURE, share)
+        one, other = codes_of(location), codes_of(beside)
+        return weight * contrast_of_parts(one, other, n, CONTRAST_TEMPERATURE, share)
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""
@@ -539,8 +556,10 @@ class CorrSH(DeepHasher):
             )
         for scale in self.latent_dimensions:
             check_integer("latent_dimensions", scale, 1, "positive integers")
+        check_number("neighbour_nearness", self.neighbour_nearness, above=0)
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
+        check_choice("contrast_codes", self.contrast_codes, ("bits", "means"))
         check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")

@@ -53,9 +53,10 @@ class Documents(NamedTuple):
     """What a model is trained on, one row per document: inputs (n, n_inputs), targets (n, n_words).
 
     ``companions`` draws, for an epoch, lists of row numbers: documents that each is compared with.
-    ``neighbours`` are row numbers (n, K): every epoch one of them is drawn for each document, and the
-    document's target is mixed with its target, whose share is ``neighbour_share``. The likelihood is
-    linear in the target, so this is on average the mean of all K, at the price of one.
+    ``neighbours`` are row numbers (n, K), the nearest first: every epoch one of them is drawn for each
+    document (:func:`drawn_ranks`), and the document's target is mixed with its target, whose share is
+    ``neighbour_share``. The likelihood is linear in the target, so this is on average the mean of all
+    K, by how often they are drawn, at the price of one.
     ``labels`` are (n, n_labels), each row the shares of a document's labels, or empty if it has none.
     """
 
@@ -64,6 +65,7 @@ class Documents(NamedTuple):
     companions: Companions | None = None
     neighbours: RowNumbers | None = None
     neighbour_share: float = 0.0
+    nearness: float = 1.0
     labels: sparse.csr_matrix | None = None
 
     def draw(self, rng: np.random.Generator) -> Plan:
@@ -73,7 +75,7 @@ class Documents(NamedTuple):
         companions = self.companions(rng) if self.companions is not None else []
         if self.neighbours is None:
             return Plan(order, companions, None)
-        one = rng.integers(self.neighbours.shape[1], size=n)
+        one = drawn_ranks(n, self.neighbours.shape[1], self.nearness, rng)
         return Plan(order, companions, self.neighbours[np.arange(n), one])
 
     def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers | None) -> sparse.csr_matrix:
@@ -83,6 +85,16 @@ class Documents(NamedTuple):
             return own
         share = np.float32(self.neighbour_share)
         return sparse.csr_matrix((1 - share) * own + share * self.targets[neighbour[rows]])
+
+
+def drawn_ranks(n: int, k: int, nearness: float, rng: np.random.Generator) -> RowNumbers:
+    """Which of its k neighbours each of n documents gets: the ⌊k u^nearness⌋-th, u from 0 to 1.
+
+    With 1 all are as likely; with 2 half of the draws are among the nearest quarter.
+    """
+    if nearness == 1:
+        return rng.integers(k, size=n)
+    return (k * rng.random(n) ** nearness).astype(np.int64)
 
 
 class Plan(NamedTuple):

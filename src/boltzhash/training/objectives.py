@@ -17,6 +17,7 @@ from boltzhash.training.batches import Share
 from boltzhash.training.derivatives import DecodedLogLikelihood, Words
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
 from boltzhash.training.fused.functions import WordLogLikelihood
+from boltzhash.training.gradients import straight_through
 from boltzhash.training.networks import Rows, SparseRows, row_sums
 
 
@@ -111,10 +112,10 @@ def ranking_hinge(s: Tensor, nearer: Tensor, farther: Tensor, margin: float = 1.
 def neighbour_contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor:
     """How hard it is to tell whose neighbour is whose: symmetric InfoNCE over a batch, in nats.
 
-    ``one`` and ``other`` hold the mean codes 2 E s − 1 of documents and of a neighbour of each. With c
-    the cosines over the temperature, the average of −log softmax(c)_ii over rows and over columns: to
-    be minimised. van den Oord, Li and Vinyals (2018), Representation Learning with Contrastive
-    Predictive Coding.
+    ``one`` and ``other`` hold the codes of documents and of a neighbour of each, as ±1 or what stands
+    for it (:func:`sign_codes`, :func:`mean_codes`). With c the cosines over the temperature, the average
+    of −log softmax(c)_ii over rows and over columns: to be minimised. van den Oord, Li and Vinyals
+    (2018), Representation Learning with Contrastive Predictive Coding.
 
     >>> codes = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
     >>> neighbour_contrast(codes, codes, 0.5)  # log(1 + e^-2)
@@ -134,8 +135,30 @@ def regulariser_rearranged(mixture: BernoulliMixture, prior: Prior, s_tilde: Ten
     return prior.log_prob(s_tilde) - mixture.log_prob(s_tilde)
 
 
+def mean_codes(location: Tensor) -> Tensor:
+    """2 E s − 1 of bits with these logits.
+
+    >>> mean_codes(torch.tensor([0.0, 100.0]))
+    tensor([0., 1.])
+    """
+    return 2 * location.sigmoid() - 1
+
+
+def sign_codes(location: Tensor) -> Tensor:
+    """The code as ±1; its gradient is that of :func:`mean_codes`.
+
+    A search sees the bits and not how sure they are, so a loss on means, which is content when they are
+    a little apart, leaves documents near the threshold on either side of it.
+
+    >>> sign_codes(torch.tensor([-0.1, 100.0]))
+    tensor([-1.,  1.])
+    """
+    probabilities = location.sigmoid()
+    return 2 * straight_through(probabilities, torch.full_like(probabilities, 0.5)) - 1
+
+
 def contrast_of_parts(
-    location: Tensor, beside: Tensor, n_parts: int, temperature: float, share: Share | None
+    one: Tensor, other: Tensor, n_parts: int, temperature: float, share: Share | None
 ) -> Tensor:
     """The mean :func:`neighbour_contrast` of the minibatch, summed over equal parts of the code.
 
@@ -144,10 +167,9 @@ def contrast_of_parts(
 
     Parameters
     ----------
-    location, beside : Tensors of shape (n, n_bits)
-        Logits of the bits of documents and of a neighbour of each.
+    one, other : Tensors of shape (n, n_bits)
+        Codes of documents and of a neighbour of each, from -1 to 1.
     """
-    one, other = 2 * location.sigmoid() - 1, 2 * beside.sigmoid() - 1
     if share is not None:
         one, other = share.gathered(torch.cat([one, other], -1)).chunk(2, -1)
     pairs = zip(one.chunk(n_parts, -1), other.chunk(n_parts, -1), strict=True)
