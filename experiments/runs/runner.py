@@ -243,9 +243,13 @@ def keep_what_all_lengths_share(folder: str) -> None:
 
     def choose_once(*arguments: Any) -> Any:
         *before, first_training, seed = arguments
-        settings = first_training.func.__self__.get_params()
+        hasher = first_training.func.__self__
+        settings = hasher.get_params()
         for of_the_second in ("n_bits", "networks", "epochs"):
             del settings[of_the_second]
+        # Where these are left open, they are others for short codes, and the first training's too.
+        settings |= {"contrast_codes": hasher._compared_codes()}
+        settings |= {"neighbour_nearness": hasher._nearness()}
         return kept(settings, first_training, *before, seed)
 
     neighbour_choice.choose_neighbours = cast(Any, choose_once)

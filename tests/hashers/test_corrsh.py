@@ -438,6 +438,23 @@ def test_contrast_weighs_more_for_short_codes_and_nothing_without_neighbours(
         torch.testing.assert_close(losses[1] - losses[0], 32 / n_bits * value, rtol=1e-3, atol=1e-4)
 
 
+def test_short_codes_are_compared_by_their_means_and_the_first_training_as_the_second(
+    texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, str, float]] = []
+    step = CorrSH._step
+
+    def watched(self: CorrSH, *arguments: Any) -> Any:
+        seen.append((self.n_bits, self._compared_codes(), self._nearness()))
+        return step(self, *arguments)
+
+    monkeypatch.setattr(CorrSH, "_step", watched)
+    for n_bits, expected in ((16, ("means", 1.0)), (24, ("bits", 2.0))):
+        seen.clear()
+        CorrSH(n_bits, epochs=1, neighbours=3, second_training=True).fit(texts)
+        assert set(seen) == {(64, *expected), (n_bits, *expected)}
+
+
 def test_models_from_before_there_were_scales_and_second_trainings(
     texts: list[str], tmp_path: Path
 ) -> None:

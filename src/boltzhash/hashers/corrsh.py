@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
 CONTRAST_TEMPERATURE = 0.2
 ONE_NETWORK_BITS = 32  # longer codes are made by two networks
+SHORT_BITS = 16  # up to here the contrast is on means, and neighbours are drawn evenly
 
 # The first of two trainings, whose codes find neighbours for the second.
 FIRST_BITS = 64
@@ -95,17 +96,18 @@ class CorrSH(DeepHasher):
         codes agree better than latent semantics on what is near to the two halves of documents that
         were held out for this (``neighbour_choice_``). No for fewer than 1,000 documents, and with
         features.
-    neighbour_nearness : float, default=2.0
+    neighbour_nearness : float or None, default=None
         Which of its K neighbours a document draws: the ⌊K u^a⌋-th nearest, u uniform from 0 to 1. 1
-        draws evenly, as fits with labels always do.
+        draws evenly, as fits with labels always do. None is 2, and 1 for codes of up to 16 bits.
     neighbour_share : float, default=0.3
         Which share of the words asked for is the neighbour's.
     contrast : float, default=2.0
         Weight, at 32 bits, of telling a document's neighbour from other documents by its code; at m
         bits it is 32 / m of that, since short codes gain more.
-    contrast_codes : {"bits", "means"}, default="bits"
+    contrast_codes : {"bits", "means"} or None, default=None
         What the contrast compares: the codes themselves, through whose thresholds the gradient passes
-        as if they were not there, or the means of their bits, which may be far from both values.
+        as if they were not there, or the means of their bits, which may be far from both values. None
+        is "bits", and "means" for codes of up to 16 bits, of which too few differ at all.
     networks : int or None, default=None
         How many networks, which start and drop out differently, each make an equal part of the code.
         Every part must describe the document by itself; their Hamming distances add up like votes.
@@ -178,10 +180,10 @@ class CorrSH(DeepHasher):
         neighbours: int | None = None,
         latent_dimensions: tuple[int, ...] = SCALES,
         second_training: bool | None = None,
-        neighbour_nearness: float = 2.0,
+        neighbour_nearness: float | None = None,
         neighbour_share: float = 0.3,
         contrast: float = 2.0,
-        contrast_codes: str = "bits",
+        contrast_codes: str | None = None,
         networks: int | None = None,
         label_neighbours: float = 0.5,
         target: str = "root-tfidf",
@@ -354,7 +356,7 @@ class CorrSH(DeepHasher):
         n = matrix.shape[0]
         k = n_neighbours(n) if self.neighbours is None else self.neighbours
         if k:
-            near, nearness = self._near(documents, matrix, k, seed), self.neighbour_nearness
+            near, nearness = self._near(documents, matrix, k, seed), self._nearness()
             if documents.labels is not None:
                 random = np.random.default_rng(seed)
                 near = with_same_label(near, documents.labels, self.label_neighbours, random)
@@ -399,7 +401,11 @@ class CorrSH(DeepHasher):
         """
         epochs = math.ceil(FIRST_SHARE * self._n_epochs(matrix.shape[0]))
         changes = {"n_bits": FIRST_BITS, "networks": None, "epochs": epochs, "random_state": seed}
-        first = CorrSH(**{**self.get_params(), **changes})
+        as_in_the_second = {
+            "contrast_codes": self._compared_codes(),
+            "neighbour_nearness": self._nearness(),
+        }
+        first = CorrSH(**{**self.get_params(), **changes, **as_in_the_second})
         first._given_neighbours = near
         first._progress_shown = "finding neighbours"
         first.tfidf_, first.feature_scaling_ = None, None
@@ -447,6 +453,16 @@ class CorrSH(DeepHasher):
             noisy_code, decoder.weight, decoder.bias, target, self._n_networks()
         )
 
+    def _compared_codes(self) -> str:
+        if self.contrast_codes is not None:
+            return self.contrast_codes
+        return "means" if self.n_bits <= SHORT_BITS else "bits"
+
+    def _nearness(self) -> float:
+        if self.neighbour_nearness is not None:
+            return self.neighbour_nearness
+        return 1.0 if self.n_bits <= SHORT_BITS else 2.0
+
     def _n_networks(self) -> int:
         if self.networks is not None:
             return self.networks
@@ -483,7 +499,7 @@ class CorrSH(DeepHasher):
         """
         from boltzhash.training.objectives import contrast_of_parts, mean_codes, sign_codes
 
-        codes_of = sign_codes if self.contrast_codes == "bits" else mean_codes
+        codes_of = sign_codes if self._compared_codes() == "bits" else mean_codes
         weight = self.contrast * CONTRAST_BITS / self.n_bits
         if share is not None:
             weight /= share.of_whole
@@ -556,10 +572,12 @@ class CorrSH(DeepHasher):
             )
         for scale in self.latent_dimensions:
             check_integer("latent_dimensions", scale, 1, "positive integers")
-        check_number("neighbour_nearness", self.neighbour_nearness, above=0)
+        if self.neighbour_nearness is not None:
+            check_number("neighbour_nearness", self.neighbour_nearness, above=0)
         check_number("neighbour_share", self.neighbour_share, at_least=0, below=1)
         check_number("contrast", self.contrast, at_least=0)
-        check_choice("contrast_codes", self.contrast_codes, ("bits", "means"))
+        if self.contrast_codes is not None:
+            check_choice("contrast_codes", self.contrast_codes, ("bits", "means"))
         check_number("label_neighbours", self.label_neighbours, at_least=0, at_most=1)
         if self.networks is not None:
             check_integer("networks", self.networks, 1, "a positive integer or None")
