@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "figures"
 # None where there are no results to draw.
 FIGURES: dict[str, Callable[[], Figure | None]] = {
     "smoke": partial(lengths.draw, "smoke"),
-    "precision_by_length": partial(lengths.draw, "tables", "quality"),
+    "precision_by_length": partial(lengths.draw, "tables", "baselines", "quality"),
     "maps_of_codes": codes.draw_maps,
     "bit_correlations": codes.draw_correlations,
     "gradient_estimators": models.draw_gradient_estimators,

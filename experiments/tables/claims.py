@@ -8,6 +8,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
+import numpy as np
+from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
 from experiments import paper
@@ -17,6 +19,12 @@ from experiments.tables.cells import PROTOCOLS, by_length, cells, markdown, mean
 from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
+RECIPES = {  # of which codes were set against the Boltzmann machine
+    "CorrSH": "defaults",
+    "CorrSH-published": "as published",
+    "v10-k10-printed-no-noise": "β = 1, as printed",
+    "v10-k10-rearranged-noise": "as published, but β = 1",
+}
 Precision = Mapping[tuple[str, str, int], float]  # of a method, corpus and length
 
 
@@ -33,7 +41,7 @@ def the_papers() -> Precision:
 
 def as_published(protocol: str) -> Precision:
     """Means over seeds of the published recipes, by the names of all twelve methods."""
-    found = cells(read_all("tables"), protocol)
+    found = cells(read_all("tables", "baselines"), protocol)
     return {
         (settings.removesuffix("-published"), corpus, bits): statistics.fmean(values)
         for (settings, corpus, bits), values in found.items()
@@ -158,11 +166,10 @@ def disagreement_table() -> str:
     rows = []
     for result in sorted(read_all("disagreement"), key=lambda r: (r["settings"], r["corpus"])):
         shares = ("bits_differ_conditional", "bits_differ_marginal", "documents_differ_marginal")
-        name = "as published" if result["settings"] == "CorrSH-published" else "defaults"
         rows.append(
             [
                 result["corpus"],
-                name,
+                RECIPES[result["settings"]],
                 *(f"{result[share]:.2%}" for share in shares),
                 f"{result['mean_abs_location']:.1f}",
                 f"{result['mean_deviation']:.2f}",
@@ -173,6 +180,37 @@ def disagreement_table() -> str:
     head = ["bits that differ, conditional", "bits, marginal", "documents, marginal"]
     sizes = ["mean \\|μ\\|", "mean √Σᵢᵢ", "val precision of μ > 0", "of b's marginal"]
     return markdown(["corpus", "recipe", *head, *sizes], rows)
+
+
+NEAR_ON_A_MAP = 15  # as many as UMAP was told to keep together
+
+
+def maps_table() -> str:
+    """Figure 2: how far groups lie apart on the maps, and how good the codes are that were drawn."""
+    rows = []
+    found = {result["settings"]: result for result in read_all("codes")}
+    for suffix, recipe in (("-published", "as published"), ("", "defaults")):
+        for method in ("VDSH", "NASH", "CorrSH"):
+            if method + suffix in found:
+                result = found[method + suffix]
+                together = same_group_nearby(result["points"], result["groups"])
+                figures = (together, result["precision"]["label-free"])
+                rows.append([method, recipe, *map(short, figures)])
+    head = ["neighbours on the map of the same newsgroup", "precision of the codes"]
+    return markdown(["method", "recipe", *head], rows)
+
+
+def same_group_nearby(points: list[list[int]], groups: list[int]) -> float:
+    """Of the points nearest to a point, the share that is of its group: mean over all points.
+
+    >>> apart = [[i, 0] for i in range(16)] + [[i, 900] for i in range(16)]
+    >>> same_group_nearby(apart, [0] * 16 + [1] * 15 + [0])  # 16 points with all, 15 with 14 of 15
+    0.9375
+    """
+    tree = cKDTree(points)
+    _, near = tree.query(points, k=NEAR_ON_A_MAP + 1)  # the first is the point itself
+    labels = np.asarray(groups)
+    return float((labels[near[:, 1:]] == labels[:, None]).mean())
 
 
 def couplings_table() -> str:

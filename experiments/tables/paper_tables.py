@@ -30,24 +30,29 @@ ROWS = [
     ("-published", "as published", "label-free"),
     ("", "defaults", "label-free"),
 ]
+# RBSH has a recipe of its own as well: its authors', with its word importance.
+OWN_ROWS = [
+    ("-own", "its own", "published"),
+    ("-own", "its own", "label-free"),
+]
 APPENDIX_ROWS = [
     *ROWS[:2],
     ("-published-no-noise", "as published, no noise", "published"),
     ("-published-no-noise", "as published, no noise", "label-free"),
+    *OWN_ROWS,
     *ROWS[2:],
 ]
 
 
 def paper_table(corpus: str) -> str:
     """Tables 1 to 3: every method at every length, the paper's figure above ours."""
-    found = by_protocol(read_all("tables", "quality"))
+    found = by_protocol(read_all("tables", "baselines", "quality"))
     rows = []
     for method in (*SHALLOW, *DEEP, "CorrSH"):
         printed = paper.TABLES[corpus].get(method)
         if printed is not None:
             rows.append([method, "the paper's", "published", "", *map(short, printed)])
-        ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
-        for suffix, recipe, protocol in ours:
+        for suffix, recipe, protocol in _rows_of(method):
             values = by_length(found[protocol], method + suffix, corpus)
             named = "any" if method in WITHOUT_EPOCHS else protocol
             rows += row([method, recipe, named], values)
@@ -56,21 +61,29 @@ def paper_table(corpus: str) -> str:
 
 def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
     """One method, and others with their defaults, on all corpora; spreads are in Tables 1 to 3."""
-    found = by_protocol(read_all("tables", "quality", "combined", "estimators"))
-    ours = [("", "ours", "label-free")] if method in WITHOUT_EPOCHS else ROWS
+    found = by_protocol(read_all("tables", "baselines", "quality", "combined", "estimators"))
     rows = []
     for corpus in MAIN:
         printed = paper.TABLES[corpus].get(method)
         if printed is not None:
             rows.append([corpus, f"{method}, as CorrSH's paper lists it", *map(short, printed)])
-        for suffix, recipe, protocol in ours:
+        for suffix, recipe, protocol in _rows_of(method):
             name = f"{method}, {recipe}" + ("" if recipe == "ours" else f", {protocol}")
             values = by_length(found[protocol], method + suffix, corpus)
-            rows.append([corpus, name, *map(mean, values)])
+            if any(values):
+                rows.append([corpus, name, *map(mean, values)])
         for name in beside:
             values = by_length(found["label-free"], name, corpus)
-            rows.append([corpus, f"{name}, defaults, label-free", *map(mean, values)])
+            recipe = "earlier defaults" if name.startswith("CorrSH-") else "defaults"
+            rows.append([corpus, f"{name}, {recipe}, label-free", *map(mean, values)])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
+
+
+def _rows_of(method: str) -> list[tuple[str, str, str]]:
+    """Ending of the settings, recipe and protocol of the rows that a method can have."""
+    if method in WITHOUT_EPOCHS:
+        return [("", "ours", "label-free")]
+    return [*ROWS[:2], *OWN_ROWS, *ROWS[2:]]
 
 
 def protocols_table(corpus: str) -> str:
@@ -109,8 +122,8 @@ def ablation_table(which: str) -> str:
 
 
 def combined_table() -> str:
-    """CorrSH with BMSH's prior and with RBSH's ranking, at every length, beside those two."""
-    found = cells(read_all("combined", "quality", "tables"))
+    """The earlier defaults with BMSH's prior and with RBSH's ranking, beside those two methods."""
+    found = cells(read_all("combined", "ingredients", "tables"))
     names = ("CorrSH", "CorrSH-mixture-prior", "CorrSH-ranking", "BMSH", "RBSH", "NASH")
     rows = []
     for corpus in MAIN:

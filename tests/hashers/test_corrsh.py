@@ -129,6 +129,28 @@ def test_history_keeps_the_terms_apart(texts: list[str]) -> None:
     assert all(0 <= record.bit_balance <= 1 for record in history)
 
 
+@pytest.mark.parametrize("networks", [1, 2])
+@pytest.mark.parametrize("bound", ["rearranged", "printed"])
+def test_history_has_the_terms_of_what_is_maximised(
+    texts: list[str], networks: int, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """reconstruction − β KL, however many networks make the code."""
+    losses = []
+    step = CorrSH._step
+
+    def watched(self: CorrSH, model: Any, batch: Batch) -> Any:
+        terms = step(self, model, batch)
+        losses.append(terms.loss.item())
+        return terms
+
+    monkeypatch.setattr(CorrSH, "_step", watched)
+    beta = 0.7
+    settings = {"kl_weight": (beta, beta), "neighbours": 0, "epochs": 1, "batch_size": len(texts)}
+    hasher = quick(**settings, bound=bound, networks=networks).fit(texts)
+    (record,) = hasher.history_
+    assert -losses[0] == pytest.approx(record.reconstruction - beta * record.kl, rel=1e-5)
+
+
 def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:
     seen = []
     hasher = quick(epochs=3).fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash
+from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash, load
 from boltzhash.codes import hamming, unpack
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.training.gradients import ESTIMATORS
@@ -120,7 +121,7 @@ def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
     assert np.abs(hasher.weights_["parts.prior.weights"]).max() > 0.01  # they started at 0
 
 
-def test_rbsh_learns_how_important_words_are(texts: list[str]) -> None:
+def test_rbsh_learns_how_important_words_are(texts: list[str], tmp_path: Path) -> None:
     """The importance multiplies a word on the way in and out, is trained, and is kept in the weights."""
     hasher = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING)
     assert hasher._heads() == {"location": 16}
@@ -145,6 +146,16 @@ def test_rbsh_learns_how_important_words_are(texts: list[str]) -> None:
     )
     trained = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING).fit(texts)
     assert separation(trained, texts) > 2
+    trained.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").transform(texts), trained.transform(texts)
+    )
+
+
+def test_rbsh_from_features_weighs_words_only_where_they_are_read(texts: list[str]) -> None:
+    features = np.random.default_rng(0).normal(size=(len(texts), 6))
+    hasher = RBSH(16, word_importance=True, **QUICK).fit(texts, features=features)
+    assert hasher.weights_["hidden1.weight"].shape[0] == 6
 
 
 def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str]) -> None:

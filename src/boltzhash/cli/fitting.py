@@ -61,7 +61,8 @@ def _add_fit(subparsers: Any) -> None:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="train CorrSH as its paper did (100 epochs) instead of with our defaults",
+        help="train CorrSH as its authors' code does (100 epochs, no neighbours) instead of with our "
+        "defaults",
     )
     parser.add_argument(
         "--epochs", type=int, help="passes over the corpus (25, more if it is small)"
