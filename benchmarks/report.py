@@ -17,6 +17,7 @@ from typing import Any
 import duplicates
 import encoding
 import larger_than_memory
+import multi_index
 import training
 import training_gpu
 
@@ -27,8 +28,10 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "training": training.table,
     "training_gpu": training_gpu.table,
     "larger_than_memory": larger_than_memory.table,
+    "multi_index": multi_index.table,
 }
-PAGES = (HERE / "README.md", HERE.parent / "docs" / "duplicates.md")
+DOCS = HERE.parent / "docs"
+PAGES = (HERE / "README.md", DOCS / "duplicates.md", DOCS / "models" / "mish.md")
 BLOCK = re.compile(r"(<!-- results/(\w+)\.json -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 

@@ -39,10 +39,10 @@ from experiments.runs.corpora import corpus
 from experiments.runs.runner import circumstances, identity, make
 from experiments.runs.sweeps import (
     CORRELATED,
-    DEFAULT,
     MAIN,
     PUBLISHED,
     Run,
+    Settings,
     grid,
     objective,
     unfinished,
@@ -59,9 +59,11 @@ SMALL_DEVIATION = 0.1  # for couplings to be seen alone
 
 
 DOCUMENTS = 100  # of test, the first
+# The defaults of longer codes, at a length that can be enumerated.
+LONGER = Settings("CorrSH", "CorrSH", {"contrast_codes": "bits", "neighbour_nearness": 2.0})
 TRAINED = grid(
     "shortcut-trained",
-    [DEFAULT, PUBLISHED, objective(*CORRELATED, "printed", 0.0)],
+    [LONGER, PUBLISHED, objective(*CORRELATED, "printed", 0.0)],
     MAIN,
     [16],
     [0],

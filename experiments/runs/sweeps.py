@@ -214,8 +214,6 @@ OBJECTIVE_RANKS = [
 ]
 # Eq. 19 to the letter: in the defaults, in the authors' recipe, and in all that the paper prints.
 HALF: dict[str, Any] = {"gradient": "straight-through-half"}
-# The defaults until the contrast compared bits, and near neighbours were drawn more often.
-ON_MEANS: dict[str, Any] = {"neighbour_nearness": 1.0, "contrast_codes": "means"}
 HALF_AS_PRINTED = [objective(v, k, "printed", 0.0, **HALF) for v, k in (CORRELATED, INDEPENDENT)]
 # If the weight of 1 is reached slowly instead: over the first half of the epochs.
 RISING = [
@@ -289,6 +287,10 @@ PATH = [
     for number, name in enumerate(CHANGES)
 ]
 RBSH_OWN = Settings("RBSH-own", "RBSH", as_published=True)
+
+FIELD_LATER = [
+    Settings(f"{name}-published", name, as_published=True) for name in ("WISH", "AMMI", "MISH")
+]
 
 EXPERIMENTS: dict[str, list[Run]] = {
     # The whole path in a minute or two: a deep method, a shallow one, one length, few epochs.
@@ -386,8 +388,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     + grid(
         "half-gradient",
         [
-            Settings("CorrSH-half", "CorrSH", {**HALF, **ON_MEANS}),
-            Settings("CorrSH-whole", "CorrSH", ON_MEANS),
+            Settings("CorrSH-half", "CorrSH", HALF),
             Settings("CorrSH-published-half", "CorrSH", HALF, as_published=True),
         ],
         MAIN,
@@ -397,6 +398,8 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "combined-published": grid("combined-published", COMBINED_PUBLISHED, MAIN, LENGTHS, range(3))
     + grid("combined-published", COMBINED_AT_ONE, MAIN, [32, 128], range(3)),
     "path": grid("path", PATH, MAIN, [32, 128], range(3)),
+    # Methods that came after CorrSH, as published.
+    "field-later": grid("field-later", FIELD_LATER, MAIN, LENGTHS, range(3)),
     # CorrSH with other ways to get a gradient through a bit.
     "estimators": grid("estimators", ESTIMATORS, MAIN, [32], range(3)),
 }

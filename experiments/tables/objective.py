@@ -316,9 +316,9 @@ def confidence_table() -> str:
 
 def half_table() -> str:
     """Straight-through with the factor ½ of eq. 19 minus the same with 1."""
-    results = read_all("half-gradient", "objective", "tables")
+    results = read_all("half-gradient", "objective", "quality", "tables")
     pairs = [
-        ("defaults, contrast on means", "CorrSH-half", "CorrSH-whole"),
+        ("defaults", "CorrSH-half", "CorrSH"),
         ("authors' recipe", "CorrSH-published-half", "CorrSH-published"),
         *(
             (f"as printed, {POSTERIORS[p]}", f"{one}-straight-through-half", one)
@@ -432,7 +432,7 @@ def path_table() -> str:
 
 def shortcut_table() -> str:
     """How far the shortcut is from the Boltzmann machine for posteriors that were trained."""
-    titles = {"CorrSH": "defaults", "CorrSH-published": "as published"}
+    titles = {"CorrSH": "defaults of longer codes", "CorrSH-published": "as published"}
     rows = []
     for r in sorted(read_all("shortcut-trained"), key=lambda r: (r["settings"], r["corpus"])):
         low, high = r["quartiles"]

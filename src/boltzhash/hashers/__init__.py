@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from boltzhash.errors import ModelError
+from boltzhash.hashers.ammi import AMMI as AMMI
 from boltzhash.hashers.bmsh import BMSH as BMSH
 from boltzhash.hashers.corrsh import CorrSH as CorrSH
 from boltzhash.hashers.doc2hash import Doc2hash as Doc2hash
 from boltzhash.hashers.gmsh import GMSH as GMSH
 from boltzhash.hashers.itq import ITQ as ITQ
 from boltzhash.hashers.lsh import LSH as LSH
+from boltzhash.hashers.mish import MISH as MISH
 from boltzhash.hashers.nash import NASH as NASH
 from boltzhash.hashers.rbsh import RBSH as RBSH
 from boltzhash.hashers.self_taught import SelfTaughtHashing as SelfTaughtHashing
@@ -16,6 +18,7 @@ from boltzhash.hashers.shared.base import Hasher as Hasher
 from boltzhash.hashers.spectral import SpectralHashing as SpectralHashing
 from boltzhash.hashers.stacked_rbm import StackedRBM as StackedRBM
 from boltzhash.hashers.vdsh import VDSH as VDSH
+from boltzhash.hashers.wish import WISH as WISH
 from boltzhash.storage.folders import read_model
 
 _KINDS: list[type[Hasher]] = [
@@ -26,6 +29,9 @@ _KINDS: list[type[Hasher]] = [
     GMSH,
     Doc2hash,
     RBSH,
+    WISH,
+    AMMI,
+    MISH,
     ITQ,
     LSH,
     SelfTaughtHashing,

@@ -35,7 +35,7 @@ from boltzhash.storage.folders import Arrays
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Linear, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself
@@ -457,7 +457,7 @@ class CorrSH(DeepHasher):
             hasher.neighbour_choice_ = NeighbourChoice(int(k), of_words, of_codes, bool(second))
         return hasher
 
-    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+    def _decoded(self, decoder: Linear | TopicDecoder, noisy_code: Tensor, target: Rows) -> Tensor:
         """The mean over the networks, the bits of each decoded by themselves."""
         from boltzhash.training.objectives import decoded_log_likelihood
 

@@ -38,6 +38,7 @@ class Batch(NamedTuple):
     neighbour: Rows | None = None  # the inputs of one near document of each
     share: Share | None = None  # None if the documents are the whole minibatch
     labels: Rows | None = None  # how much each label counts; a row without any if none is known
+    rows: Tensor | None = None  # the documents' numbers, for what a method knows of each
 
 
 class Terms(NamedTuple):
@@ -151,6 +152,7 @@ def take_batch(
         tuple(inputs(companion[rows]) for companion in plan.companions),
         None if plan.neighbour is None else inputs(plan.neighbour[rows]),
         labels=None if documents.labels is None else on_device(documents.labels[rows], device),
+        rows=torch.from_numpy(rows).to(device),
     )
 
 

@@ -234,6 +234,8 @@ def _resume(
     with torch.no_grad():
         for number, (name, parameter) in enumerate(model.named_parameters()):
             parameter.copy_(torch.from_numpy(arrays[name]))
+            if f"adam.step.{name}" not in arrays:  # a method took its steps itself
+                continue
             state[number] = {
                 key: torch.from_numpy(arrays[f"adam.{key}.{name}"])
                 for key in ("step", "exp_avg", "exp_avg_sq")

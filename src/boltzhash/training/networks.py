@@ -181,6 +181,11 @@ class InferenceNetwork(nn.Module):
     def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
         return self.heads.named(self.heads(self._hidden(x, generator)))
 
+    def without_dropout(self, x: Rows, head: str) -> Tensor:
+        """One head of x as codes are computed from it."""
+        h = self.hidden2(self.hidden1(x).relu()).relu()
+        return self.heads.named(self.heads(h))[head]
+
     def with_neighbour(
         self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
     ) -> tuple[dict[str, Tensor], Tensor]:
@@ -212,7 +217,10 @@ class Autoencoder(nn.Module):
     """All that is trained together: the network, the decoder and, if they learn, other parts."""
 
     def __init__(
-        self, encoder: InferenceNetwork, decoder: WordDecoder, parts: dict[str, Any]
+        self,
+        encoder: InferenceNetwork,
+        decoder: WordDecoder | TopicDecoder,
+        parts: dict[str, Any],
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -275,3 +283,33 @@ class WordDecoder(Linear):
         share = (totals + 0.5) / (totals + 0.5).sum()  # half a word: a column may never occur
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(np.log(share)))
+
+
+class TopicDecoder(nn.Module):
+    """Logits of p(w | s): (sᵀT) W + b, where every bit has a topic vector, a row of T (WISH).
+
+    The vectors of the bits that are on are added up, and words are read from their sum. This is a word
+    decoder whose E = TW has at most ``n_dimensions`` ranks.
+    """
+
+    def __init__(
+        self, n_bits: int, n_dimensions: int, n_words: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        bound = math.sqrt(3 / n_dimensions)  # topic vectors of length 1 on average
+        self.topics = _uniform((n_bits, n_dimensions), bound, generator)
+        self.words = WordDecoder(n_dimensions, n_words, generator)
+
+    @property
+    def weight(self) -> Tensor:
+        """E = TW, (n_bits, n_words)."""
+        return self.topics @ self.words.weight
+
+    @property
+    def bias(self) -> Tensor:
+        """b, (n_words,)."""
+        return self.words.bias
+
+    def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
+        """That of :class:`WordDecoder`."""
+        self.words.start_at_frequencies(totals)

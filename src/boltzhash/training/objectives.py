@@ -175,3 +175,15 @@ def contrast_of_parts(
     pairs = zip(one.chunk(n_parts, -1), other.chunk(n_parts, -1), strict=True)
     each = [neighbour_contrast(*pair, temperature).mean() for pair in pairs]
     return sum(each[1:], each[0])
+
+
+def topic_overlap(topics: Tensor) -> Tensor:
+    """‖TTᵀ − I‖²: how far topic vectors (n_bits, n_dimensions) are from orthonormal (WISH).
+
+    Ye, Manotumruksa and Yilmaz (2020).
+
+    >>> topic_overlap(torch.tensor([[1.0, 0.0], [0.5, 0.0]]))  # 2 · ½² + ¾²
+    tensor(1.0625)
+    """
+    products = topics @ topics.T
+    return (products - torch.eye(len(topics), device=topics.device)).square().sum()

@@ -158,7 +158,7 @@ class ReplayedSteps:
             targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
             beside = self._inputs.take(neighbour)
         where = (self._progress, self._generator)
-        return Batch(inputs, targets, *where, companions, beside, labels=labels)
+        return Batch(inputs, targets, *where, companions, beside, labels=labels, rows=rows)
 
 
 def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:

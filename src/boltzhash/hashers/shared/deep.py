@@ -26,7 +26,7 @@ from boltzhash.text.tfidf import unit_rows
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Terms
-    from boltzhash.training.networks import Autoencoder, Linear, Rows
+    from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder, WordDecoder
     from boltzhash.training.tensors import Generator, Tensor
 
 DEFAULT_EPOCHS = 25
@@ -237,7 +237,7 @@ class DeepHasher(TrainedHasher):
         of_labels = self._label_log_likelihood(model, noisy_code.detach(), batch)
         return (likelihood.detach() - of_labels).detach().mean()
 
-    def _decoded(self, decoder: Linear, noisy_code: Tensor, target: Rows) -> Tensor:
+    def _decoded(self, decoder: Linear | TopicDecoder, noisy_code: Tensor, target: Rows) -> Tensor:
         """The log likelihood of words, or of labels, under a decoder."""
         from boltzhash.training.objectives import decoded_log_likelihood
 
@@ -321,7 +321,7 @@ class DeepHasher(TrainedHasher):
         n_labels: int = 0,
     ) -> Autoencoder:
         """Network and decoders; the network reads words unless ``n_inputs`` says otherwise."""
-        from boltzhash.training.networks import Autoencoder, InferenceNetwork, Linear, WordDecoder
+        from boltzhash.training.networks import Autoencoder, InferenceNetwork, Linear
 
         encoder = InferenceNetwork(
             n_inputs or n_words,
@@ -331,11 +331,17 @@ class DeepHasher(TrainedHasher):
             generator,
             self._n_networks(),
         )
-        decoder = WordDecoder(self.n_bits, n_words, generator)
+        decoder = self._word_decoder(n_words, generator)
         parts = self._parts(generator)
         if n_labels:
             parts["labels"] = Linear(self.n_bits, n_labels, generator)
         return Autoencoder(encoder, decoder, parts)
+
+    def _word_decoder(self, n_words: int, generator: Generator) -> WordDecoder | TopicDecoder:
+        """What reads words from a code."""
+        from boltzhash.training.networks import WordDecoder
+
+        return WordDecoder(self.n_bits, n_words, generator)
 
     def _usable(
         self, labels: Labels | None, rows: DocumentRows, seed: int

@@ -1,0 +1,190 @@
+"""What the papers of WISH, AMMI and MISH promise."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+from boltzhash import AMMI, MISH, WISH
+from boltzhash.codes import distinct, hamming, unpack
+from boltzhash.hashers.shared.trained import TrainedHasher
+from boltzhash.training.adversary import Contest
+from boltzhash.training.batches import Batch, Share
+from boltzhash.training.networks import TopicDecoder, WordDecoder
+from boltzhash.training.objectives import decoded_log_likelihood, topic_overlap
+
+QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "device": "cpu"}
+SMALL: dict[str, Any] = {**QUICK, "hidden_units": 32, "learning_rate": 0.02}
+METHODS = {"WISH": (WISH, SMALL), "AMMI": (AMMI, QUICK), "MISH": (MISH, SMALL)}
+methods = pytest.mark.parametrize(("kind", "settings"), METHODS.values(), ids=METHODS.keys())
+
+
+def separation(hasher: TrainedHasher, texts: list[str]) -> float:
+    """Mean distance between topics less that within, in bits."""
+    distances = hamming(hasher.transform(texts), hasher.transform(texts))
+    same = np.kron(np.eye(3), np.ones((30, 30))).astype(bool)
+    return float(distances[~same].mean() - distances[same].mean())
+
+
+@methods
+def test_topics_are_told_apart(kind: Any, settings: dict[str, Any], texts: list[str]) -> None:
+    assert separation(kind(16, **settings).fit(texts), texts) > 2
+
+
+@methods
+def test_as_published_can_be_fitted(kind: Any, settings: dict[str, Any], texts: list[str]) -> None:
+    assert kind.as_published(16, epochs=3, device="cpu").fit(texts).transform(texts).shape == (
+        90,
+        2,
+    )
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+@methods
+def test_an_interrupted_fit_resumes_to_the_same_bytes(
+    kind: Any, settings: dict[str, Any], texts: list[str], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("boltzhash.training.loop.SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    few = {**settings, "epochs": 6}
+    whole = kind(16, **few).fit(texts)
+
+    def interrupt(hasher: Any) -> None:
+        if hasher.history_[-1].epoch == 4:
+            raise _InterruptedError
+
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(_InterruptedError):
+        kind(16, **few).fit(texts, checkpoint=folder, on_epoch=interrupt)
+    assert folder.exists()
+    resumed = kind(16, **few).fit(texts, checkpoint=folder)
+    for name, weights in whole.weights_.items():
+        assert weights.tobytes() == resumed.weights_[name].tobytes(), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        (WISH, {"topic_dimensions": 0}, "topic_dimensions must be a positive integer, got 0"),
+        (WISH, {"topic_weight": -1}, "topic_weight must be a number of at least 0, got -1"),
+        (AMMI, {"order": -1}, "order must be an integer of 0 or more, got -1"),
+        (AMMI, {"order": 9}, "order must be a number at most 8, got 9"),
+        (AMMI, {"adversary_steps": 0}, "adversary_steps must be a positive integer, got 0"),
+        (AMMI, {"entropy_weight": -1}, "entropy_weight must be a number of at least 0, got -1"),
+        (MISH, {"false_positives": -1}, "false_positives must be a number of at least 0, got -1"),
+        (
+            MISH,
+            {"far_neighbours": "few"},
+            "far_neighbours must be a number of at least 0, got 'few'",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(
+    texts: list[str], kind: Any, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(16, **arguments).fit(texts)
+
+
+def test_words_are_read_from_the_sum_of_topic_vectors() -> None:
+    generator = torch.Generator().manual_seed(0)
+    decoder = TopicDecoder(4, 3, 5, generator)
+    code = torch.tensor([[1.0, 0.0, 1.0, 0.0]])
+    target = torch.tensor([[0.0, 2.0, 0.0, 0.0, 1.0]])
+    vector = decoder.topics[0] + decoder.topics[2]
+    logits = vector @ decoder.words.weight + decoder.words.bias
+    expected = (target * logits.log_softmax(-1)).sum(-1)
+    found = decoded_log_likelihood(code, decoder.weight, decoder.bias, target)
+    torch.testing.assert_close(found, expected)
+
+
+def test_topic_overlap_is_0_for_orthonormal_vectors_alone() -> None:
+    topics = torch.linalg.qr(torch.randn(6, 4, generator=torch.Generator().manual_seed(0))).Q.T
+    assert topic_overlap(topics).item() == pytest.approx(0, abs=1e-10)
+    assert topic_overlap(2 * topics).item() == pytest.approx(4 * 3**2, rel=1e-5)
+    each = torch.randn(3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    assert torch.autograd.gradcheck(topic_overlap, each.requires_grad_())
+
+
+def test_topic_vectors_become_orthonormal(texts: list[str]) -> None:
+    """And the decoder that is kept for explanations is the product."""
+    kept: list[TopicDecoder] = []
+
+    class Watched(WISH):
+        def _word_decoder(self, *arguments: Any) -> TopicDecoder:
+            kept.append(super()._word_decoder(*arguments))
+            return kept[-1]
+
+    hasher = Watched(16, topic_weight=10.0, **SMALL).fit(texts)
+    (decoder,) = kept
+    assert topic_overlap(decoder.topics).item() < 1
+    free = Watched(16, topic_weight=0.0, **SMALL).fit(texts)
+    assert topic_overlap(kept[1].topics).item() > 2
+    assert free.explain(3)[0].up
+    product = (decoder.topics @ decoder.words.weight).detach().numpy()
+    np.testing.assert_allclose(hasher.weights_["decoder.weight"], product, rtol=1e-5)
+    assert not isinstance(decoder, WordDecoder)
+
+
+def test_ammi_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
+    hasher = AMMI(16, **QUICK).fit(texts)
+    rows = hasher.tfidf(texts).toarray()
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    logits = rows @ hasher.weights_["weight"] + hasher.weights_["bias"]
+    probabilities = hasher.bit_probabilities(texts)
+    np.testing.assert_allclose(probabilities, expit(logits), atol=1e-6)
+    assert (unpack(hasher.transform(texts)) == (probabilities > 0.5)).all()
+
+
+def test_an_adversary_keeps_bits_from_repeating_others(texts: list[str]) -> None:
+    """One who sees bits alone (order 0) is content with balanced bits, however alike they are."""
+    codes = {r: AMMI(16, order=r, **QUICK).fit(texts).transform(texts) for r in (0, 3)}
+    assert distinct(codes[3]) > distinct(codes[0])
+
+
+def test_a_code_becomes_certain_and_codes_vary(texts: list[str]) -> None:
+    hasher = AMMI(16, learning_rate=0.05, **{**QUICK, "epochs": 100}).fit(texts)
+    probabilities = hasher.bit_probabilities(texts)
+    assert np.minimum(probabilities, 1 - probabilities).mean() < 0.1
+    assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction
+
+
+def test_entropy_keeps_codes_from_being_all_alike(texts: list[str]) -> None:
+    """H(Z | X) alone is least when all documents have one code: what λ H(Z) is for."""
+    without, with_it = (
+        AMMI(16, entropy_weight=weight, **QUICK).fit(texts).history_[-1] for weight in (0.0, 2.0)
+    )
+    assert without.distinct_codes < with_it.distinct_codes
+    assert without.bit_balance < with_it.bit_balance
+
+
+def test_shares_of_a_minibatch_have_the_gradient_and_the_adversary_of_the_whole() -> None:
+    hasher = AMMI(8)
+    rows = torch.rand(7, 12, generator=torch.Generator().manual_seed(0))
+    contest = Contest(12, 8, hasher.order, 0.5, torch.Generator().manual_seed(1))
+    probabilities = contest.encoder(rows).sigmoid().detach()
+
+    def stepped(rows: torch.Tensor, share: Share | None) -> tuple[torch.Tensor, torch.Tensor]:
+        own = deepcopy(contest)
+        batch = Batch(rows, rows, torch.tensor(0.0), torch.Generator(), share=share)
+        hasher._step(own, batch).loss.backward()  # type: ignore[no-untyped-call]
+        assert own.encoder.weight.grad is not None
+        return own.encoder.weight.grad, own.adversary.logits.detach()
+
+    whole, followed = stepped(rows, None)
+    shares = [
+        (len(part) / 7, stepped(part, Share(len(part) / 7, lambda mine: probabilities)))
+        for part in (rows[:4], rows[4:])
+    ]
+    torch.testing.assert_close(sum(weight * gradient for weight, (gradient, _) in shares), whole)
+    for _, (_, adversary) in shares:
+        torch.testing.assert_close(adversary, followed)
+    assert not torch.equal(followed, contest.adversary.logits)
