@@ -257,7 +257,7 @@ class WordImportance(nn.Module):
         """Of a layer that reads words: its weights are (n_words, n_outputs)."""
         register_parametrization(layer, "weight", _Scaled(self, 0))
 
-    def scale_columns(self, layer: Linear) -> None:
+    def scale_columns(self, layer: nn.Module) -> None:
         """Of a layer that writes words: its weights are (n_inputs, n_words)."""
         register_parametrization(layer, "weight", _Scaled(self, 1))
 
