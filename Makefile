@@ -7,7 +7,7 @@ PORT ?= 8000
 DEMO := build/demo
 
 .PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal bench-page \
-	bench bench-search bench-search-small bench-full bench-service screenshots tables experiments-smoke clean
+	bench bench-search bench-search-small bench-full bench-service bench-load soak screenshots tables experiments-smoke clean
 
 install: $(READY)
 
@@ -115,17 +115,28 @@ test-browser: $(READY)
 	tests/server/install-browser
 	$(BIN)/python -m pytest -m browser tests/server
 
-# A minute of load with a killed worker, then starts over a million documents; wants a quiet machine.
-bench-service: | $(DEMO)/collection.sqlite
+# Searches per second beside another search server, a minute of load with a killed worker, then starts over
+# a million documents; wants a quiet machine. bench-load is the first part alone.
+bench-service: bench-load
 	$(BIN)/python benchmarks/service.py $(DEMO)
 	$(BIN)/python benchmarks/service_start.py
 
+bench-load: | $(DEMO)/collection.sqlite
+	tests/server/install-packages wrk=wrk groonga=groonga-bin
+	$(BIN)/python benchmarks/service_load.py $(DEMO)
+
+# A service for MINUTES with killed workers, a full disk and a wrong clock: does it tell the truth?
+MINUTES ?= 60
+soak: $(READY)
+	tests/server/install-packages faketime=libfaketime || true
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
+
 # How long each interaction with the page takes, in Chromium; wants a quiet machine.
 bench-page: | $(DEMO)/map/config.json
-	$(BIN)/python -m benchmarks.page $(DEMO)
+	PYTHONPATH=. $(BIN)/python benchmarks/page.py $(DEMO)
 
 screenshots: | $(DEMO)/map/config.json
-	$(BIN)/python docs/screenshots.py $(DEMO)
+	PYTHONPATH=benchmarks $(BIN)/python docs/screenshots.py $(DEMO)
 
 clean:
 	rm -rf .venv build dist src/*.egg-info src/boltzhash/*/*.so src/boltzhash/*/*/*.so

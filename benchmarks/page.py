@@ -4,7 +4,7 @@ Starts ``boltzhash serve`` over a collection, drives Chromium (`make test-browse
 measures inside the page: from the event, such as a key or a click, to the frame in which the answer
 stands. Prints a table, and for each question that was typed, letter by letter, the first five hits.
 
-    python -m benchmarks.page COLLECTION [--rounds 5]
+    PYTHONPATH=. python benchmarks/page.py COLLECTION [--rounds 5]
 
 COLLECTION is the demo's (`boltzhash demo -o COLLECTION`), with a map (`boltzhash map COLLECTION`).
 """
@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +23,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from experiments.runs.demo_questions import FIRST, QUESTIONS
+from serving import served
 
 WAIT_MS = 60_000
+BITS = 8  # that are chosen, one after the other
 FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
 ANSWERED = (
     "!document.querySelector('.results[aria-busy], .skeleton') && document.querySelector('.hit')"
@@ -40,30 +41,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
-    with served(options.collection) as address, chromium() as browser:
+    with served(options.collection) as service, chromium() as browser:
+        address = service.address
         latencies: Latencies = {}
         for _ in range(options.rounds):
             walk(browser, address, latencies)
         print_table(latencies)
         ask_questions(browser, address)
     print(f"load after: {os.getloadavg()[0]:.1f}")
-
-
-@contextmanager
-def served(collection: str) -> Iterator[str]:
-    """The address of a service of its own."""
-    command = [sys.executable, "-m", "boltzhash", "serve", collection, "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if found := re.search(r"http://\S+:\d+", line):
-                yield found.group()
-                return
-        raise SystemExit(f"the service over {collection} did not start")
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextmanager
@@ -136,8 +121,15 @@ def other_views(
         has(".map-hits mark"),
     )
     act("a region is chosen", click(".map .region"), has(".within .chip"))
+    choose_bits(act, opened)
+
+
+def choose_bits(act: Callable[..., None], opened: Callable[[str, str, str], None]) -> None:
     opened("the topics", "?view=bits", ".topic-rows li")
-    act("a bit is chosen", click(".topic-rows button"), has(".topic-details .hit"))
+    for i in range(BITS):
+        row = f"[...document.querySelectorAll('.topic-rows > li')][{i}]"
+        shown = f"{row}.querySelector('.topic-details:not([hidden]) .hit')"
+        act("a bit is chosen", f"{row}.querySelector('button').click()", shown)
 
 
 ANSWERED_OR_NOT = (

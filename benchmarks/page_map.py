@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import sync_playwright
+
+from serving import served
 
 FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking"
 SIZES = {
@@ -37,13 +34,7 @@ N_CLUMPS, MOVES = 400, 120
 def main() -> None:
     collection = sys.argv[1]
     n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
-    log = Path(tempfile.mkdtemp()) / "log"
-    with log.open("w") as stderr:
-        service = subprocess.Popen(
-            [sys.executable, "-m", "boltzhash", "serve", collection, "--port", "0"], stderr=stderr
-        )
-    try:
-        address = wait_for_address(log)
+    with served(collection) as service:
         answer = json.dumps(made_up_map(n_points))
         print(f"{n_points:,} points; load of the machine {os.getloadavg()[0]:.1f}")
         with sync_playwright() as playwright:
@@ -51,20 +42,8 @@ def main() -> None:
                 executable_path=shutil.which("chromium"), args=FLAGS.split()
             )
             for name, size in SIZES.items():
-                print(f"{name}: {measure(browser, address, answer, size)}")
+                print(f"{name}: {measure(browser, service.address, answer, size)}")
             browser.close()
-    finally:
-        service.terminate()
-        service.wait()
-
-
-def wait_for_address(log: Path) -> str:
-    for _ in range(600):
-        found = re.search(r"http://\S+:\d+", log.read_text())
-        if found:
-            return found.group()
-        time.sleep(0.1)
-    raise RuntimeError(f"the service did not start: {log.read_text()}")
 
 
 def made_up_map(n: int) -> dict[str, Any]:

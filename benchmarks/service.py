@@ -20,11 +20,8 @@ import platform
 import random
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +31,7 @@ import numpy as np
 from boltzhash.codes import Codes
 from boltzhash.collection import Collection
 from boltzhash.search import ExactIndex
+from serving import open_sockets, served, wait_for_workers, workers_of
 
 KEY = "key-of-the-benchmark"
 RESULTS = Path(__file__).parent / "results"
@@ -189,22 +187,6 @@ async def load(
     return seen
 
 
-def workers_of(parent: int) -> list[int]:
-    """The processes that serve: children of the parent that run its spawned main."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [
-        int(child)
-        for child in children
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
-
-
-def open_sockets(process: int) -> int:
-    """How many connections (and a few other sockets) a process holds."""
-    links = (os.readlink(path) for path in Path(f"/proc/{process}/fd").iterdir())
-    return sum(link.startswith("socket:") for link in links)
-
-
 class Truth:
     """The collection as it was in each generation, from what was written."""
 
@@ -306,36 +288,6 @@ def lost_writes(acknowledged: list[Write], unsure: list[Write], final: dict[Any,
     return lost
 
 
-def start(folder: Path, workers: int) -> tuple[subprocess.Popen[str], int]:
-    log = folder.parent / "service.log"
-    with log.open("w") as stderr:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "boltzhash", "serve", str(folder)),
-                *("--port", "0", "--workers", str(workers)),
-            ],
-            env={**os.environ, "BOLTZHASH_API_KEY": KEY},
-            stderr=stderr,
-            text=True,
-        )
-    began = time.monotonic()
-    while process.poll() is None and time.monotonic() - began < 60:
-        time.sleep(0.05)
-        found = re.search(r"http://127.0.0.1:(\d+)", log.read_text())
-        if found and is_ready(int(found.group(1))):
-            time.sleep((time.monotonic() - began) / 2 + 0.5)  # all workers began at the same time
-            return process, int(found.group(1))
-    raise RuntimeError(f"the service did not start: {log.read_text()}")
-
-
-def is_ready(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
 def bare_rates(folder: Path, queries: list[str]) -> dict[str, float]:
     """Queries per second of one thread in this process: the kernel alone, and the whole collection."""
     with Collection.open(folder) as collection:
@@ -370,12 +322,14 @@ def measure(
         queries = [text for text in texts if text]
         truth = Truth(folder, queries)
         bare = bare_rates(folder, queries) if rates else {}
-        process, port = start(folder, workers)
-        try:
-            seen = asyncio.run(load(port, process.pid, queries, seconds, connections, workers > 1))
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
+        key = {"BOLTZHASH_API_KEY": KEY}
+        with served(folder, "--workers", str(workers), environment=key) as service:
+            if workers > 1:
+                wait_for_workers(service, workers)
+            process = service.process
+            seen = asyncio.run(
+                load(service.port, process.pid, queries, seconds, connections, workers > 1)
+            )
         milliseconds = 1000 * np.array(seen.seconds)
         return {
             "documents": len(truth.ids),

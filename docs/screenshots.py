@@ -1,6 +1,6 @@
 """Take the screenshots of docs/images from the real page, in Chromium.
 
-    python docs/screenshots.py COLLECTION
+    PYTHONPATH=benchmarks python docs/screenshots.py COLLECTION
 
 The collection should be the demo's, with a map: ``make screenshots`` sees to that. PNGs are reduced to
 256 colours, which a page of text and dots survives.
@@ -9,17 +9,15 @@ The collection should be the demo's, with a map: ``make screenshots`` sees to th
 from __future__ import annotations
 
 import io
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
+
+from serving import served
 
 IMAGES = Path(__file__).parent / "images"
 FLAGS = (
@@ -30,13 +28,8 @@ DESKTOP, PHONE = (1180, 760), (390, 800)
 
 
 def main() -> None:
-    log = Path(tempfile.mkdtemp()) / "log"
-    with log.open("w") as stderr:
-        service = subprocess.Popen(
-            [sys.executable, "-m", "boltzhash", "serve", sys.argv[1], "--port", "0"], stderr=stderr
-        )
-    try:
-        address = wait_for_address(log)
+    with served(sys.argv[1]) as service:
+        address = service.address
         IMAGES.mkdir(exist_ok=True)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
@@ -48,18 +41,6 @@ def main() -> None:
             take(browser, address, "duplicates", "?view=duplicates", DESKTOP)
             take(browser, address, "phone", "?q=open+a+zip+archive", PHONE)
             browser.close()
-    finally:
-        service.terminate()
-        service.wait()
-
-
-def wait_for_address(log: Path) -> str:
-    for _ in range(600):
-        found = re.search(r"http://\S+:\d+", log.read_text())
-        if found:
-            return found.group()
-        time.sleep(0.1)
-    raise RuntimeError(f"the service did not start: {log.read_text()}")
 
 
 def take(

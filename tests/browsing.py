@@ -23,8 +23,9 @@ FLAGS = (
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script> moon & "star"'
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Playwright's event loop runs in this thread, where no other can be run until it ends."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium")

@@ -1,12 +1,16 @@
 """The line that is shown for a hit."""
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boltzhash.search import snippet
+from boltzhash.search.snippet import sentences
 
 LONG = "word " * 40
 
@@ -144,3 +148,22 @@ def test_the_work_does_not_grow_with_the_square_of_the_length(filler: str) -> No
     text = filler * (500_000 // len(filler)) + "\n\nA needle."
     with deadline(10):
         assert snippet(text, "needle") == "A needle."
+
+
+# One alternative after the other at every character: what a sentence is, slowly.
+PLAIN_BREAKS = re.compile(
+    r"(?m)^[^\n]*\n[ \t]*[-=~^*]{3,}[ \t]*(?:\n|$)"
+    r"|(?<=[.!?])(?<!\bi\.e\.)(?<!\be\.g\.)\s+|(?<=[。！？])|\n\s*\n"
+)
+PIECES = st.sampled_from(
+    [" ", "\n", "\t", ".", "?", "。", "-", "---", "===", "i.e.", "e.g.", "a", "Word", "机", "\n\n"]
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_sentences_are_what_the_plain_expression_says(text: str) -> None:
+    def words(parts: list[str]) -> list[list[str]]:
+        return [part.split() for part in parts if part.split()]
+
+    assert words(sentences(text)) == words(PLAIN_BREAKS.split(text))

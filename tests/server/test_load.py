@@ -15,7 +15,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "service.py"
 
 
 @pytest.fixture
-def service() -> ModuleType:
+def service(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPT.parent)  # for what it imports from beside it
     specification = importlib.util.spec_from_file_location("service_benchmark", SCRIPT)
     assert specification is not None
     assert specification.loader is not None

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import Stemmer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boltzhash.corpus import Document
@@ -411,7 +411,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     words = Words()
     for n in range(100):
         assert words.of(f"word{n} files") == [f"word{n}", "file"]
-        assert len(words._known) <= 10
+        assert len(words._remembered.cuts) <= 10
 
 
 def test_it_can_be_sent_to_another_process() -> None:
@@ -437,3 +437,26 @@ def test_quotes_and_minuses_in_prose_are_punctuation() -> None:
     prose = Words().query(many)
     assert (prose.phrases, prose.excluded) == ([], frozenset())
     assert {"linguist", "filter", "lexic"} <= set(prose.words)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.text("ab-._'é京CS ", max_size=12), max_size=20),
+    st.lists(st.sampled_from(["a", "ab", "b", "京", "aab", "c", "s"]), max_size=3),
+)
+def test_tokens_that_have_a_word_are_those_that_are_cut_into_it(
+    texts: list[str], wanted: list[str]
+) -> None:
+    words = Words()
+    tokens = {token for text in texts for token in text.split()}
+    expected = {token for token in tokens if not set(wanted).isdisjoint(words.of(token))}
+    assert words.tokens_having(wanted, tokens) == expected  # all remembered
+    assert Words().tokens_having(wanted, tokens) == expected  # none remembered
+
+
+def test_tokens_are_found_after_others_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_module, "_MOST_KNOWN", 3)
+    words = Words()
+    tokens = {f"reading{sign}" for sign in ",.;:!?"} | {"written", "writes"}
+    for _ in range(3):
+        assert words.tokens_having({"read"}, tokens) == tokens - {"written", "writes"}

@@ -105,7 +105,7 @@ def rank(
     if by == "both" and query.known_words != 0 and query.code is not None:
         margins = sureness(query.code, query.margins)
         nearest = codes.top_k(query.code, n, allowed).ids
-        candidates = np.union1d(candidates, nearest)
+        candidates = _in_either(candidates, nearest)
     packed = codes.codes_at(candidates)
     words = found.scores[candidates].astype(np.float64)
     scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
@@ -120,6 +120,16 @@ def rank(
     distances = hamming(query.code[None], packed)[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
     return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
+
+
+def _in_either(one: Places, other: Places) -> Places:
+    """Places of both, each once and in order: np.union1d, several times as fast for a thousand.
+
+    >>> _in_either(np.array([3, 1]), np.array([2, 3])).tolist()
+    [1, 2, 3]
+    """
+    places = np.sort(np.concatenate([one, other]))
+    return np.asarray(places[np.diff(places, prepend=-1) > 0])
 
 
 def sureness(code: Codes, margins: Floats | None) -> Floats:

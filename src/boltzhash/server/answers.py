@@ -155,14 +155,14 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
 
 def hits_as_json(
     collection: Collection,
-    hits: Iterable[Hit],
+    hits: Sequence[Hit],
     sought: Sought | None = None,
     margins: Floats | None = None,
 ) -> list[dict[str, Any]]:
     """With the words that were sought marked, and with the parts of their scores."""
     marks = sought or Sought(frozenset(), collection.words)
-    weight = collection.hasher.weight_beside_words
-    return [_hit_as_json(hit, marks, _parts(hit, margins, weight)) for hit in hits]
+    parts = _parts(hits, margins, collection.hasher.weight_beside_words)
+    return [_hit_as_json(hit, marks, own) for hit, own in zip(hits, parts, strict=True)]
 
 
 def sought_like(collection: Collection, document: Document) -> Sought:
@@ -189,16 +189,21 @@ def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> di
     }
 
 
-def _parts(hit: Hit, margins: Floats | None, weight: float) -> dict[str, float] | None:
-    """What words and code gave to the score; see :mod:`boltzhash.search.relevance`."""
-    if hit.score is None:
-        return None
-    by_code = 0.0
-    if margins is not None:
-        code = np.frombuffer(hit.code, np.uint8)[None]
-        by_code = weight * float(agreement(margins, code)[0])
-    by_words = round(hit.score - by_code, 4) or 0.0  # never a negative zero
-    return {"words": by_words, "code": round(by_code, 4)}
+def _parts(
+    hits: Sequence[Hit], margins: Floats | None, weight: float
+) -> list[dict[str, float] | None]:
+    """What words and code gave to each score; see :mod:`boltzhash.search.relevance`."""
+    by_code = np.zeros(len(hits))
+    if margins is not None and hits:
+        codes = np.frombuffer(b"".join(hit.code for hit in hits), np.uint8)
+        by_code = weight * agreement(margins, codes.reshape(len(hits), -1))
+    return [
+        None
+        if hit.score is None
+        # "or": never a negative zero
+        else {"words": round(hit.score - own, 4) or 0.0, "code": round(own, 4)}
+        for hit, own in zip(hits, by_code.tolist(), strict=True)
+    ]
 
 
 def _rounded(value: float | None) -> float | None:

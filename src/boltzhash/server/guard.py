@@ -16,10 +16,11 @@ import hashlib
 import hmac
 import ipaddress
 import time
-from typing import Any
+from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -44,6 +45,8 @@ _SECURITY = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+
+_RAW_SECURITY = {name.encode(): value.encode() for name, value in _SECURITY.items()}
 
 _OPEN = ("/healthz", "/readyz")  # without a key: whoever watches the service has none
 
@@ -148,20 +151,7 @@ class Guard:
         return None
 
     def _is_our_host(self, host: str) -> bool:
-        if "*" in self._settings.allowed_hosts:
-            return True
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        if name == "localhost":
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            of_sites = {urlsplit(origin).hostname for origin in self._settings.origins}
-            return name in of_sites.union(map(str.lower, self._settings.allowed_hosts))
-        return True
+        return _is_host_of(self._settings.origins, self._settings.allowed_hosts, host)
 
     def _cross_origin_headers(self, headers: Headers) -> dict[str, str]:
         origin = headers.get("origin")
@@ -202,6 +192,24 @@ class Guard:
         if coding != "identity" or body.startswith(_GZIP):
             raise _RefusedError(_compressed("gzip" if coding == "identity" else coding))
         return body
+
+
+@lru_cache(maxsize=64)  # hardly any service has more names, and every request has one
+def _is_host_of(origins: tuple[str, ...], allowed_hosts: tuple[str, ...], host: str) -> bool:
+    if "*" in allowed_hosts:
+        return True
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    if name == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        of_sites = {urlsplit(origin).hostname for origin in origins}
+        return name in of_sites.union(map(str.lower, allowed_hosts))
+    return True
 
 
 def is_key(settings: Settings, headers: Headers) -> bool:
@@ -330,14 +338,19 @@ class _Outgoing:
 
     def __init__(self, send: Send, extra: dict[str, str]) -> None:
         self._send = send
-        self._extra: dict[str, Any] = {**_SECURITY, **extra}
+        self._extra = {name.encode(): value.encode("latin-1") for name, value in extra.items()}
         self.status = 499  # until there is an answer
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in self._extra.items():
-                headers[name] = value
-            headers.setdefault("cache-control", "no-store")
+            message = {**message, "headers": self._with_ours(message["headers"])}
         await self._send(message)
+
+    def _with_ours(self, given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Those of the answer that are not ours to say, and ours."""
+        ours = {**_RAW_SECURITY, **self._extra}
+        headers = [pair for pair in given if pair[0] not in ours]
+        if all(name != b"cache-control" for name, _ in headers):
+            headers.append((b"cache-control", b"no-store"))
+        return [*headers, *ours.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
 from boltzhash.corpus import Document
@@ -39,6 +39,10 @@ class Sought(NamedTuple):
     def is_in(self, text: str) -> bool:
         return not self.words.isdisjoint(self.cut.of(text))
 
+    def tokens_of(self, tokens: Iterable[str]) -> Set[str]:
+        """Those of some tokens, which hold no blank, that have one of the words."""
+        return self.cut.tokens_having(self.words, set(tokens)) if self.words else frozenset()
+
 
 def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     """The line of a text with most of the words that were asked for, in pieces, those words marked.
@@ -47,7 +51,7 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
     searched = text[: _SEARCHED if sought.words else _BEGINNING]
-    line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut.of)
+    line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut.of, sought.tokens_of)
     pieces: list[dict[str, Any]] = []
     end = 0
     for start, stop in _spans(line, sought):
@@ -75,8 +79,9 @@ def words_in(text: str, sought: Sought) -> list[str]:
 
 def _spans(text: str, sought: Sought) -> Iterator[tuple[int, int]]:
     """Where words stand that were asked for: parts of a name if they were, else the whole name."""
-    for token in _TOKENS.finditer(text):
-        if not sought.is_in(token.group()):
+    having = sought.tokens_of(text.split())
+    for token in _TOKENS.finditer(text) if having else ():
+        if token.group() not in having:
             continue
         runs = list(_RUNS.finditer(text, *token.span()))
         parts = [span for run in runs for span in _spans_in_run(run, sought)]

@@ -45,7 +45,7 @@ def reasons(
 def _shared_words(texts: list[str], sought: Sought) -> list[list[str]]:
     """The words of each text that were asked for. A token is looked at once, however often it occurs."""
     tokens = [dict.fromkeys(text.split()) for text in texts]
-    asked_for = {token for token in set().union(*tokens) if sought.is_in(token)}
+    asked_for = sought.tokens_of(set().union(*tokens))
     return [
         words_in(" ".join(token for token in one if token in asked_for), sought)[:_SHARED]
         for one in tokens

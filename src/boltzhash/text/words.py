@@ -37,7 +37,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import Stemmer
@@ -52,7 +52,7 @@ NAME_WEIGHT = 3  # how often a word of the id or of a title counts
 EXACT_WEIGHT = 30  # the same for the id as a whole: much, since a long text waters it down
 _RULES = 1  # to be raised when the same text gives other words or counts
 
-_MOST_KNOWN = 200_000  # tokens whose words are remembered, before all are forgotten
+_MOST_KNOWN = 100_000  # tokens whose words are remembered, before all are forgotten
 _LONGEST_KNOWN = 64
 _MOST_WORDS_KNOWN = 8  # a sentence of a script without spaces has more, and does not come back
 _LONGEST_WORD = 128  # what is longer is no word; its beginning is kept
@@ -146,7 +146,7 @@ class Words:
         listed = function_words(self.language) if self.language != "none" else []
         self._stop_words = frozenset(fold(word) for word in listed)
         self._stop_stems = frozenset(self._stems(sorted(self._stop_words)))
-        self._known: dict[str, _Cut] = {}
+        self._remembered = _Remembered({}, {})
 
     def __repr__(self) -> str:
         return f"Words({self.language!r})"
@@ -167,7 +167,7 @@ class Words:
         """The index words of a text: those of :meth:`in_order`, then those that come beside them."""
         words: list[str] = []
         beside: list[str] = []
-        known = self._known
+        known = self._remembered.cuts
         for token in text.split():
             cut = known.get(token) or self._cut(token)
             words += cut[0]
@@ -183,9 +183,24 @@ class Words:
         >>> Words().in_order("a TemporaryFile of numpy.linalg")
         ['a', 'temporaryfil', 'of', 'numpi', 'linalg']
         """
-        known = self._known
+        known = self._remembered.cuts
         cuts = (known.get(token) or self._cut(token) for token in text.split())
         return [word for cut in cuts for word in cut.in_order]
+
+    def tokens_having(self, words: Iterable[str], tokens: set[str]) -> set[str]:
+        """Those of some tokens, which hold no blank, that have any of some words of the index.
+
+        It looks up which tokens a word is known to stand in, rather than the words of every token.
+
+        >>> sorted(Words().tokens_having({"read"}, {"Reading,", "writes", "is_readable"}))
+        ['Reading,', 'is_readable']
+        """
+        remembered = self._remembered
+        new = {token: self._cut(token) for token in tokens.difference(remembered.cuts)}
+        having = {token for token, cut in new.items() if not cut.words().isdisjoint(words)}
+        for word in words:
+            having.update(tokens.intersection(remembered.tokens.get(word, ())))
+        return having
 
     def counts(self, document: Document) -> Counter[str]:
         """How often each word counts in a document: once in its text, more often in its names.
@@ -340,15 +355,18 @@ class Words:
 
     def _cut(self, token: str) -> _Cut:
         """The words of what stands between two blanks, remembered since texts repeat themselves."""
+        remembered = self._remembered
         core = token.strip(_AROUND_WORDS)
-        cut = self._known.get(core)
+        cut = remembered.cuts.get(core)
         if cut is None:
             raw = _cut(core)
             cut = _Cut(self._stems(raw.in_order), self._stems(raw.beside))
         if len(token) <= _LONGEST_KNOWN and len(cut.in_order) <= _MOST_WORDS_KNOWN:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[token] = cut
+            if len(remembered.cuts) >= _MOST_KNOWN:
+                remembered = self._remembered = _Remembered({}, {})
+            for word in cut.words():
+                remembered.tokens.setdefault(word, []).append(token)
+            remembered.cuts[token] = cut
         return cut
 
     def _stems(self, words: Sequence[str]) -> tuple[str, ...]:
@@ -396,6 +414,16 @@ class _Cut(NamedTuple):
 
     in_order: tuple[str, ...]
     beside: tuple[str, ...]
+
+    def words(self) -> set[str]:
+        return {*self.in_order, *self.beside}
+
+
+class _Remembered(NamedTuple):
+    """The words of tokens, and the tokens of each word. They are forgotten together."""
+
+    cuts: dict[str, _Cut]
+    tokens: dict[str, list[str]]
 
 
 def _cut(token: str) -> _Cut:

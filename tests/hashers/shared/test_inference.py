@@ -115,6 +115,29 @@ def test_the_compiled_part_reads_nothing_outside_its_arrays() -> None:
         linear(x[:, :29], weight, bias)
     with pytest.raises(ValueError, match="232 weights do not fit 7 outputs"):
         linear(x, weight[:29], bias[:7])
+    with pytest.raises(ValueError, match="8 columns of weights do not fit 4 outputs"):
+        linear(np.ones((9, 60)), weight, bias[:4])
+
+
+def test_columns_of_a_larger_matrix_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several networks side by side have the weights of each in some columns."""
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(5, 8)).astype(np.float32)
+    bias = rng.normal(size=4).astype(np.float32)
+    x = rng.normal(size=(3, 5))
+    expected = linear(x, weight[:, 4:].copy(), bias)
+    copied = []
+    plain = np.ascontiguousarray
+
+    def noted(array: Any, *dtype: Any) -> Any:
+        result = plain(array, *dtype)
+        copied.append(result is not array and not np.shares_memory(result, array))
+        return result
+
+    monkeypatch.setattr(np, "ascontiguousarray", noted)
+    assert linear(x, weight[:, 4:], bias).tolist() == expected.tolist()
+    assert copied
+    assert inference._layers is None or not any(copied)
 
 
 def test_hidden_layers_by_hand_and_by_batch() -> None:

@@ -107,7 +107,7 @@ class Snapshot:
             codes = np.array(self._mapped.codes[rows])
         else:
             codes = np.empty((len(places), self._mapped.codes.shape[1]), dtype=np.uint8)
-        for number, place in enumerate(places.tolist()):
+        for number, place in enumerate(places.tolist() if self._fresh else ()):
             if place in self._fresh:
                 codes[number] = np.frombuffer(self._fresh[place][0], np.uint8)
         return codes

@@ -22,22 +22,23 @@
 /* out[o] = sum over i of inputs[i] * weight[columns[i], o]; four inputs go by in one pass over the outputs */
 FOR_EACH_CPU
 static void products(const double *restrict inputs, const int32_t *restrict columns, size_t count,
-                     const float *restrict weight, size_t n_outputs, double *restrict out)
+                     const float *restrict weight, size_t stride, size_t n_outputs,
+                     double *restrict out)
 {
     memset(out, 0, n_outputs * sizeof *out);
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
         const double a = inputs[i], b = inputs[i + 1], c = inputs[i + 2], d = inputs[i + 3];
-        const float *restrict wa = weight + (size_t)columns[i] * n_outputs;
-        const float *restrict wb = weight + (size_t)columns[i + 1] * n_outputs;
-        const float *restrict wc = weight + (size_t)columns[i + 2] * n_outputs;
-        const float *restrict wd = weight + (size_t)columns[i + 3] * n_outputs;
+        const float *restrict wa = weight + (size_t)columns[i] * stride;
+        const float *restrict wb = weight + (size_t)columns[i + 1] * stride;
+        const float *restrict wc = weight + (size_t)columns[i + 2] * stride;
+        const float *restrict wd = weight + (size_t)columns[i + 3] * stride;
         for (size_t o = 0; o < n_outputs; o++)
             out[o] = (((out[o] + a * (double)wa[o]) + b * (double)wb[o]) + c * (double)wc[o]) +
                      d * (double)wd[o];
     }
     for (; i < count; i++) {
-        const float *restrict w = weight + (size_t)columns[i] * n_outputs;
+        const float *restrict w = weight + (size_t)columns[i] * stride;
         for (size_t o = 0; o < n_outputs; o++)
             out[o] += inputs[i] * (double)w[o];
     }
@@ -47,13 +48,14 @@ typedef struct {
     const float *weight; /* n_inputs x n_outputs */
     const float *bias;
     size_t n_inputs, n_outputs;
+    size_t stride; /* from one row of weights to the next */
     int rectified;
 } Layer;
 
 static void apply(const Layer *layer, const double *inputs, const int32_t *columns, size_t count,
                   double *out)
 {
-    products(inputs, columns, count, layer->weight, layer->n_outputs, out);
+    products(inputs, columns, count, layer->weight, layer->stride, layer->n_outputs, out);
     for (size_t o = 0; o < layer->n_outputs; o++) {
         out[o] += (double)layer->bias[o];
         if (layer->rectified && out[o] < 0)
@@ -83,8 +85,24 @@ static int make_layer(Layer *layer, const Py_buffer *weight, const Py_buffer *bi
         PyErr_Format(PyExc_ValueError, "%zu weights do not fit %zu outputs", n_weights, n_outputs);
         return -1;
     }
-    *layer = (Layer){weight->buf, bias->buf, n_weights / n_outputs, n_outputs, rectified};
+    *layer = (Layer){weight->buf, bias->buf, n_weights / n_outputs, n_outputs, n_outputs, rectified};
     return 0;
+}
+
+/* Some columns of a larger matrix will do: what stands beside them is not copied for every row. */
+static int get_columns(PyObject *array, Py_buffer *weight, size_t *stride)
+{
+    if (PyObject_GetBuffer(array, weight, PyBUF_STRIDED_RO) < 0)
+        return -1;
+    if (weight->ndim == 2 && weight->itemsize == sizeof(float) &&
+        weight->strides[1] == sizeof(float) && weight->strides[0] >= 0 &&
+        weight->strides[0] % (Py_ssize_t)sizeof(float) == 0) {
+        *stride = (size_t)weight->strides[0] / sizeof(float);
+        return 0;
+    }
+    PyBuffer_Release(weight);
+    PyErr_SetString(PyExc_ValueError, "weights must be a matrix of floats whose rows are in one piece");
+    return -1;
 }
 
 static int check_rows(const Layer *layer, const int32_t *columns, size_t n_values,
@@ -174,13 +192,25 @@ static PyObject *sparse_linear(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *dense_linear(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Py_buffer b[4]; /* rows, weight, bias, out */
+    Py_buffer b[4]; /* rows, bias, out, weight */
+    PyObject *weight;
     int rectified;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*w*p", &b[0], &b[1], &b[2], &b[3], &rectified))
+    size_t stride;
+    if (!PyArg_ParseTuple(arguments, "y*Oy*w*p", &b[0], &weight, &b[1], &b[2], &rectified))
         return NULL;
+    if (get_columns(weight, &b[3], &stride) < 0) {
+        release(b, 3);
+        return NULL;
+    }
     Layer layer;
-    int failed = make_layer(&layer, &b[1], &b[2], rectified) < 0 ||
-                 dense_rows(&b[0], &layer, &b[3]) < 0;
+    int failed = make_layer(&layer, &b[3], &b[1], rectified) < 0;
+    if (!failed && (size_t)b[3].shape[1] != layer.n_outputs) {
+        PyErr_Format(PyExc_ValueError, "%zd columns of weights do not fit %zu outputs", b[3].shape[1],
+                     layer.n_outputs);
+        failed = 1;
+    }
+    layer.stride = stride;
+    failed = failed || dense_rows(&b[0], &layer, &b[2]) < 0;
     release(b, 4);
     if (failed)
         return NULL;

@@ -65,11 +65,14 @@ def linear(
     """
     if _layers is None or weight.dtype != np.float32 or bias.dtype != np.float32:
         return _linear_in_scipy(sparse.csr_matrix(x), weight, bias, rectified)
-    layer = (np.ascontiguousarray(weight, np.float32), np.ascontiguousarray(bias, np.float32))
+    bias = np.ascontiguousarray(bias, np.float32)
     out = np.empty((x.shape[0], len(bias)))
     if isinstance(x, np.ndarray):
-        _layers.dense_linear(np.ascontiguousarray(x, np.float64), *layer, out, rectified)
+        if weight.strides[1] != weight.itemsize or weight.strides[0] < 0:  # else columns will do
+            weight = np.ascontiguousarray(weight)
+        _layers.dense_linear(np.ascontiguousarray(x, np.float64), weight, bias, out, rectified)
     else:
+        layer = (np.ascontiguousarray(weight), bias)
         values = np.ascontiguousarray(x.data, np.float64)
         columns = np.ascontiguousarray(x.indices, np.int32)
         ends = np.ascontiguousarray(x.indptr, np.int64)
