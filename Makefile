@@ -1,12 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments benchmarks examples
+CHECKED := src tests experiments benchmarks examples docs/build_site.py setup.py
 
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal bench-page \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-langchain site bench-page \
 	bench bench-search bench-search-small bench-full bench-service bench-load soak screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -14,7 +14,8 @@ install: $(READY)
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/boltzhash/*/*.[ch] src/boltzhash/*/*/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit("boltzhash needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,serve,map,dev]'
+	find src -name '*.so' -delete # one with another ending, from an earlier build, would be found first
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,parquet,serve,map,dev,docs]'
 	touch $(READY)
 
 demo: $(READY)
@@ -61,6 +62,15 @@ test-kernel: $(READY)
 # What `pip install .` brings in a fresh environment: encoding, searching, and what the rest asks for.
 test-minimal: $(READY)
 	tests/minimal_install
+
+# The sdist and the wheel, twice to the same bytes, and a part of the tests against them, compiled and not; a minute or two.
+# `tests/wheel_install tests` runs all of them.
+test-wheel: $(READY)
+	tests/wheel_install
+
+# LangChain's own tests of vector stores and retrievers, which it installs; half a minute.
+test-langchain: $(READY)
+	tests/integrations/run_standard
 
 # Needs a quiet machine.
 bench-search: $(READY)
@@ -134,6 +144,10 @@ soak: $(READY)
 # How long each interaction with the page takes, in Chromium; wants a quiet machine.
 bench-page: | $(DEMO)/map/config.json
 	PYTHONPATH=. $(BIN)/python benchmarks/page.py $(DEMO)
+
+# The site in build/site, strictly: a link that leads nowhere is an error. Half a minute.
+site: $(READY)
+	$(BIN)/python docs/build_site.py
 
 screenshots: | $(DEMO)/map/config.json
 	PYTHONPATH=benchmarks $(BIN)/python docs/screenshots.py $(DEMO)

@@ -16,6 +16,7 @@ from typing import Any
 
 import duplicates
 import encoding
+import installing
 import larger_than_memory
 import multi_index
 import training
@@ -25,13 +26,19 @@ HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "duplicates": duplicates.table,
     "encoding": encoding.table,
+    "installing": installing.table,
     "training": training.table,
     "training_gpu": training_gpu.table,
     "larger_than_memory": larger_than_memory.table,
     "multi_index": multi_index.table,
 }
 DOCS = HERE.parent / "docs"
-PAGES = (HERE / "README.md", DOCS / "duplicates.md", DOCS / "models" / "mish.md")
+PAGES = (
+    HERE / "README.md",
+    DOCS / "duplicates.md",
+    DOCS / "install.md",
+    DOCS / "models" / "mish.md",
+)
 BLOCK = re.compile(r"(<!-- results/(\w+)\.json -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 

@@ -1,4 +1,7 @@
-"""What ``tests/minimal_install`` runs: ``fit FOLDER`` with all extras, ``use FOLDER`` with none."""
+"""What ``tests/minimal_install`` runs: ``fit FOLDER`` with all extras, ``use FOLDER`` with none.
+
+``wheel`` is for a wheel that was just built: everything in it is compiled, and it works.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +74,20 @@ def use(folder: Path) -> None:
     assert "not fitted" in str(error)
 
 
+def wheel() -> None:
+    from boltzhash.cli.installed import gather
+
+    missing = {name for name, is_compiled in gather()["compiled"].items() if not is_compiled}
+    assert missing == ({"search._kernel"} if sys.platform == "win32" else set()), missing
+    with tempfile.TemporaryDirectory() as parent:
+        hasher = boltzhash.ITQ(n_bits=16, stem=True).fit(list(TEXTS.values()))
+        collection = boltzhash.Collection.create(Path(parent, "library"), hasher)
+        collection.add([{"id": name, "text": text} for name, text in TEXTS.items()])
+        found = [match.id for match in collection.search("bread and butter", k=2)]
+        assert found[0] == "loaf", found
+        collection.close()
+
+
 def refuse(call: Callable[[], object], extra: str, package: str) -> None:
     """The call must say which extra to install."""
     message = str(raised_by(call, boltzhash.errors.MissingExtraError))
@@ -88,4 +105,7 @@ def raised_by(call: Callable[[], object], kind: type[Exception]) -> Exception:
 
 
 if __name__ == "__main__":
-    {"fit": fit, "use": use}[sys.argv[1]](Path(sys.argv[2]).resolve())
+    if sys.argv[1:] == ["wheel"]:
+        wheel()
+    else:
+        {"fit": fit, "use": use}[sys.argv[1]](Path(sys.argv[2]).resolve())

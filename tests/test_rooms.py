@@ -22,7 +22,7 @@ ROOMS = [
     ["encoding"],
     ["search"],
     ["collection"],
-    ["datasets", "metrics"],
+    ["datasets", "metrics", "integrations"],
     ["server"],
     ["cli"],
     ["boltzhash", "__main__"],  # what users import and run

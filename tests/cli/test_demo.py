@@ -9,6 +9,7 @@ from boltzhash import CorrSH
 from boltzhash.cli import demo
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document, docstrings
+from boltzhash.errors import needs_extra
 from command_line import run, succeed
 from small_corpus import DOCUMENTS
 
@@ -41,3 +42,23 @@ def test_the_demo_answers_its_questions_and_mine(
     monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents[1:])
     refused = run("demo", "--output", kept)
     assert (refused.code, "something else" in refused.err) == (5, True)
+
+
+def test_without_torch_the_demo_answers_by_words_and_linear_codes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise needs_extra("fit", "torch", "train")
+
+    documents = [Document(d["id"], d["text"]) for d in DOCUMENTS]
+    monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
+    monkeypatch.setattr(CorrSH, "fit", refuse)
+    result = run("demo", "planet orbit", "--output", tmp_path / "kept")
+    assert result.code == 0
+    assert result.err == (
+        "boltzhash: fit needs torch, which is not installed: pip install 'boltzhash[train]' for "
+        "learned codes; going on with words, and the codes of ITQ, a linear method\n"
+    )
+    with Collection.open(tmp_path / "kept") as collection:
+        assert type(collection.hasher).__name__ == "ITQ"
+        assert collection.hasher.n_bits == 64

@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boltzhash.cli.learning import BITS, INSTEAD, SEED
 from boltzhash.cli.opening import is_collection
-from boltzhash.cli.reporting import OK
+from boltzhash.cli.reporting import OK, say
+from boltzhash.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
     from boltzhash.corpus import Document
+    from boltzhash.hashers import Hasher
 
 QUESTIONS = (
     "open a zip archive",
@@ -82,18 +85,28 @@ def _with_metadata(document: Document) -> Document:
     return document._replace(metadata={"library": library, "module": module, "words": words})
 
 
+def _learned(texts: list[str]) -> Hasher:
+    """CorrSH; without torch ITQ, as ``boltzhash index`` does."""
+    from boltzhash.hashers import ITQ, CorrSH
+
+    try:
+        return CorrSH.for_questions(verbose=True).fit(texts)
+    except MissingExtraError as missing:
+        say(f"{missing} for learned codes; {INSTEAD}")
+    return ITQ(n_bits=BITS, random_state=SEED, stem=True).fit(texts)
+
+
 def _collection_of(documents: list[Document], output: Path) -> Collection:
     """The collection in ``output``, made first if it is not there."""
     from boltzhash.collection import Collection
     from boltzhash.errors import NoSuchCollectionError
-    from boltzhash.hashers import CorrSH
 
     try:
         collection = Collection.open(output)
     except NoSuchCollectionError:
         start = time.monotonic()
-        hasher = CorrSH.for_questions(verbose=True).fit(d.text for d in documents)
-        print(f"64-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
+        hasher = _learned([document.text for document in documents])
+        print(f"{BITS}-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
         collection = Collection.create(output, hasher)
     if len(collection) == 0 or collection.unfinished() is not None:
         start = time.monotonic()

@@ -104,19 +104,19 @@ def _learned(options: argparse.Namespace, checkpoint: Path | None, vectors: Any)
     if len(first) < FEWEST:
         linear = _fitted(ITQ, options, first)
         say(
-            f"{corpus_name(options)} has {len(first)} documents, too few to learn codes from; {_INSTEAD}"
+            f"{corpus_name(options)} has {len(first)} documents, too few to learn codes from; {INSTEAD}"
         )
         return linear
     try:
         return _fitted(CorrSH, options, itertools.chain(first, texts), checkpoint)
     except MissingExtraError as missing:
-        say(f"{missing} for learned codes; {_INSTEAD}")
+        say(f"{missing} for learned codes; {INSTEAD}")
     except TrainingError as failed:
-        say(f"{failed}; {_INSTEAD}")
+        say(f"{failed}; {INSTEAD}")
     return _fitted(ITQ, options, _texts(options))
 
 
-_INSTEAD = "going on with words, and the codes of ITQ, a linear method"
+INSTEAD = "going on with words, and the codes of ITQ, a linear method"
 
 
 def _fitted(

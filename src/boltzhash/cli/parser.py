@@ -11,7 +11,16 @@ import logging
 import os
 import sys
 
-from boltzhash.cli import collections, demo, encoding, evaluating, fitting, searching, serving
+from boltzhash.cli import (
+    collections,
+    demo,
+    encoding,
+    evaluating,
+    fitting,
+    installed,
+    searching,
+    serving,
+)
 from boltzhash.cli.reporting import (
     BAD_INPUT,
     EXIT_CODES,
@@ -26,6 +35,8 @@ from boltzhash.cli.reporting import (
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
+
+GROUPS = (fitting, encoding, searching, collections, evaluating, serving, demo, installed)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,7 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"boltzhash {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     add_verbosity(parser)
-    for group in (fitting, encoding, searching, collections, evaluating, serving, demo):
+    for group in GROUPS:
         group.add_parsers(subparsers)
     for command in subparsers.choices.values():
         add_verbosity(command)

@@ -88,7 +88,7 @@ static PyObject *count_owned(PyObject *Py_UNUSED(module), PyObject *arguments)
     int fits = b[2].len == b[1].len && ranges_fit(starts, ends, n_words, b[0].len / 4);
     PyObject *counted = PyByteArray_FromStringAndSize(NULL, 8 * n_words);
     if (counted != NULL && fits) {
-        int64_t *counts = (int64_t *)PyByteArray_AS_STRING(counted);
+        int64_t *counts = (int64_t *)PyByteArray_AsString(counted);
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t i = 0; fits && i < n_words; i++) {
             int64_t count = 0;
@@ -199,7 +199,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments)
         Py_END_ALLOW_THREADS
         places = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(8 * kept));
         for (size_t i = 0; places != NULL && i < kept; i++)
-            ((int64_t *)PyByteArray_AS_STRING(places))[i] = heap[i].place;
+            ((int64_t *)PyByteArray_AsString(places))[i] = heap[i].place;
     }
     free(heap);
     release(b, 2);
@@ -227,18 +227,21 @@ static uint64_t digest(const char *bytes, size_t length)
 static PyObject *digests(PyObject *Py_UNUSED(module), PyObject *words)
 {
     if (!PyList_Check(words)) {
-        PyErr_Format(PyExc_TypeError, "words must be a list, got %s", Py_TYPE(words)->tp_name);
+        PyObject *kind = PyType_GetName(Py_TYPE(words));
+        if (kind != NULL)
+            PyErr_Format(PyExc_TypeError, "words must be a list, got %U", kind);
+        Py_XDECREF(kind);
         return NULL;
     }
-    Py_ssize_t n = PyList_GET_SIZE(words);
+    Py_ssize_t n = PyList_Size(words);
     PyObject *made = PyByteArray_FromStringAndSize(NULL, 8 * n);
     for (Py_ssize_t i = 0; made != NULL && i < n; i++) {
         Py_ssize_t length;
-        const char *bytes = PyUnicode_AsUTF8AndSize(PyList_GET_ITEM(words, i), &length);
+        const char *bytes = PyUnicode_AsUTF8AndSize(PyList_GetItem(words, i), &length);
         if (bytes == NULL)
             Py_CLEAR(made);
         else
-            ((uint64_t *)PyByteArray_AS_STRING(made))[i] = digest(bytes, (size_t)length);
+            ((uint64_t *)PyByteArray_AsString(made))[i] = digest(bytes, (size_t)length);
     }
     return made;
 }
@@ -309,7 +312,7 @@ static PyObject *expand(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!fits || sum != n) {
         PyErr_SetString(PyExc_ValueError, "tokens and words do not fit together");
     } else if ((result = PyByteArray_FromStringAndSize(NULL, 3 * 8 * total)) != NULL) {
-        int64_t *numbers = (int64_t *)PyByteArray_AS_STRING(result);
+        int64_t *numbers = (int64_t *)PyByteArray_AsString(result);
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t i = 0, at = 0, token = 0; i < n_texts; i++)
             for (int64_t j = 0; j < n_tokens[i]; j++, token++)
@@ -351,7 +354,7 @@ static PyObject *invert(PyObject *Py_UNUSED(module), PyObject *arguments)
         used = invert_all(b[0].buf, b[1].buf, b[2].buf, (size_t)n, (size_t)n_words, positions, sorted,
                           marks, marks + n_rows, sorted + n, times);
         Py_END_ALLOW_THREADS
-        memcpy(PyByteArray_AS_STRING(ends), positions, 8 * (size_t)n_words);
+        memcpy(PyByteArray_AsString(ends), positions, 8 * (size_t)n_words);
         PyObject *rows = PyByteArray_FromStringAndSize((char *)(sorted + n), (Py_ssize_t)(8 * used));
         PyObject *counts = PyByteArray_FromStringAndSize((char *)times, (Py_ssize_t)used);
         if (rows != NULL && counts != NULL)

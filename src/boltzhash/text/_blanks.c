@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "_vocabulary.h"
+#include "_texts.h"
 
 typedef struct {
     PyObject_HEAD
@@ -18,51 +19,13 @@ typedef struct {
     size_t n, room;
 } Numbers;
 
-static inline size_t write_utf8(char *to, Py_UCS4 c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xC0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xE0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        to[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    to[0] = (char)(0xF0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    to[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
-}
-
-enum { ASCII = 0 };
-
-static inline Py_UCS4 character(int kind, const void *data, Py_ssize_t i)
-{
-    return PyUnicode_READ(kind == ASCII ? 1 : kind, data, i);
-}
-
 /* The number of the token from..to, a new one if it was not seen before. */
-static inline int32_t number_of(Tokens *self, int kind, const void *data, Py_ssize_t from,
-                                Py_ssize_t to)
+static inline int32_t number_of(Tokens *self, const char *from, const char *to)
 {
-    size_t length = 0, n = (size_t)(to - from);
-    if (grow((void **)&self->token, &self->token_room, 4 * n + WORD_BYTES, 1) < 0)
+    size_t length = (size_t)(to - from);
+    if (grow((void **)&self->token, &self->token_room, length + WORD_BYTES, 1) < 0)
         return -1;
-    if (kind == ASCII) {
-        memcpy(self->token, (const char *)data + from, n);
-        length = n;
-    } else {
-        for (Py_ssize_t i = from; i < to; i++)
-            length += write_utf8(self->token + length, character(kind, data, i));
-    }
+    memcpy(self->token, from, length);
     memset(self->token + length, 0, WORD_BYTES);
     uint32_t hash = hash_token(self->token, length);
     int32_t number = find(&self->table, self->token, length, hash)->number;
@@ -73,24 +36,25 @@ static inline int32_t number_of(Tokens *self, int kind, const void *data, Py_ssi
     return (int32_t)self->table.n_words - 1;
 }
 
-static inline int is_blank(int kind, Py_UCS4 c)
+/* What str.isspace says; the stable ABI has no function for it. */
+static inline int is_blank(uint32_t c)
 {
-    return kind == ASCII ? c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F)
-                         : Py_UNICODE_ISSPACE(c);
+    if (c < 0x80)
+        return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+    return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+           c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-static inline int number_text(Tokens *self, int kind, const void *data, Py_ssize_t n,
-                              Numbers *found)
+static inline int number_text(Tokens *self, const Text *text, int is_ascii, Numbers *found)
 {
-    for (Py_ssize_t i = 0; i < n;) {
-        while (i < n && is_blank(kind, character(kind, data, i)))
-            i++;
-        Py_ssize_t start = i;
-        while (i < n && !is_blank(kind, character(kind, data, i)))
-            i++;
-        if (i == start)
-            break;
-        int32_t number = number_of(self, kind, data, start, i);
+    const char *at = text->bytes, *end = at + text->size;
+    while (at < end) {
+        const char *start = at;
+        if (is_blank(next_character(&at, is_ascii)))
+            continue;
+        for (const char *next = at; at < end && !is_blank(next_character(&next, is_ascii));)
+            at = next;
+        int32_t number = number_of(self, start, at);
         if (number < 0 || grow((void **)&found->numbers, &found->room, found->n + 1,
                                sizeof *found->numbers) < 0)
             return -1;
@@ -99,36 +63,13 @@ static inline int number_text(Tokens *self, int kind, const void *data, Py_ssize
     return 0;
 }
 
-static int check_texts(PyObject *texts)
+static int number_texts(Tokens *self, const Text *texts, Py_ssize_t n_texts, Numbers *found,
+                        int64_t *sizes)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
-        PyObject *text = PyTuple_GET_ITEM(texts, i);
-        if (!PyUnicode_Check(text)) {
-            PyErr_Format(PyExc_TypeError, "text %zd must be a string, got %s", i,
-                         Py_TYPE(text)->tp_name);
-            return -1;
-        }
-#if PY_VERSION_HEX < 0x030C0000
-        if (PyUnicode_READY(text) < 0)
-            return -1;
-#endif
-    }
-    return 0;
-}
-
-/* Without Python's lock: strings do not change, and the tuple holds them. */
-static int number_texts(Tokens *self, PyObject *texts, Numbers *found, int64_t *sizes)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
-        PyObject *text = PyTuple_GET_ITEM(texts, i);
+    for (Py_ssize_t i = 0; i < n_texts; i++) {
         size_t before = found->n;
-        int kind = PyUnicode_IS_ASCII(text) ? ASCII : (int)PyUnicode_KIND(text);
-        const void *data = PyUnicode_DATA(text);
-        Py_ssize_t n = PyUnicode_GET_LENGTH(text);
-        int failed = kind == ASCII ? number_text(self, ASCII, data, n, found) /* a loop for each */
-                     : kind == 1   ? number_text(self, 1, data, n, found)
-                     : kind == 2   ? number_text(self, 2, data, n, found)
-                                   : number_text(self, 4, data, n, found);
+        int failed = texts[i].is_ascii ? number_text(self, &texts[i], 1, found) /* a loop for each */
+                                       : number_text(self, &texts[i], 0, found);
         if (failed)
             return -1;
         sizes[i] = (int64_t)(found->n - before);
@@ -143,29 +84,30 @@ static PyObject *words_from(const Table *table, size_t first)
         Py_ssize_t length = (Py_ssize_t)(table->starts[i + 1] - table->starts[i]);
         PyObject *word =
             PyUnicode_DecodeUTF8(table->bytes + table->starts[i], length, "surrogatepass");
-        if (word == NULL)
+        if (word == NULL || PyList_SetItem(words, (Py_ssize_t)(i - first), word) < 0)
             Py_CLEAR(words);
-        else
-            PyList_SET_ITEM(words, (Py_ssize_t)(i - first), word);
     }
     return words;
 }
 
-static PyObject *number_tuple(Tokens *self, PyObject *texts)
+static PyObject *number_list(Tokens *self, PyObject *list)
 {
-    Py_ssize_t n_texts = PyTuple_GET_SIZE(texts);
+    Py_ssize_t n_texts = PyList_Size(list);
     size_t known = self->table.n_words;
     Numbers found = {0};
     PyObject *numbers = NULL, *fresh = NULL;
     PyObject *sizes = PyByteArray_FromStringAndSize(NULL, n_texts * (Py_ssize_t)sizeof(int64_t));
-    int failed = sizes == NULL || check_texts(texts) < 0;
+    Text *texts = sizes == NULL ? NULL : read_texts(list, n_texts);
+    int failed = texts == NULL;
     if (!failed) {
-        int64_t *each = (int64_t *)PyByteArray_AS_STRING(sizes);
+        int64_t *each = (int64_t *)PyByteArray_AsString(sizes);
         Py_BEGIN_ALLOW_THREADS
-        failed = number_texts(self, texts, &found, each);
+        failed = number_texts(self, texts, n_texts, &found, each);
         Py_END_ALLOW_THREADS
         if (failed)
             PyErr_NoMemory();
+        release_texts(texts, n_texts);
+        free(texts);
     }
     if (!failed) {
         numbers = PyByteArray_FromStringAndSize(
@@ -184,20 +126,19 @@ static PyObject *number_tuple(Tokens *self, PyObject *texts)
 static PyObject *Tokens_numbers(Tokens *self, PyObject *given)
 {
     if (!PyList_Check(given)) {
-        PyErr_Format(PyExc_TypeError, "texts must be a list, got %s", Py_TYPE(given)->tp_name);
+        PyObject *kind = PyType_GetName(Py_TYPE(given));
+        if (kind != NULL)
+            PyErr_Format(PyExc_TypeError, "texts must be a list, got %U", kind);
+        Py_XDECREF(kind);
         return NULL;
     }
     if (self->in_use) {
         PyErr_SetString(PyExc_RuntimeError, "the tokens are in use by another thread");
         return NULL;
     }
-    PyObject *texts = PyList_AsTuple(given); /* the list may change while we work */
-    if (texts == NULL)
-        return NULL;
     self->in_use = 1;
-    PyObject *result = number_tuple(self, texts);
+    PyObject *result = number_list(self, given);
     self->in_use = 0;
-    Py_DECREF(texts);
     return result;
 }
 
@@ -206,7 +147,7 @@ static PyObject *Tokens_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     static char *names[] = {NULL};
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "", names))
         return NULL;
-    Tokens *self = (Tokens *)type->tp_alloc(type, 0);
+    Tokens *self = (Tokens *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self == NULL)
         return NULL;
     Table *table = &self->table;
@@ -222,12 +163,12 @@ static PyObject *Tokens_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 
 static void Tokens_dealloc(Tokens *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
     free(self->table.bytes);
     free(self->table.starts);
     free(self->table.slots);
     free(self->token);
-    type->tp_free(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 

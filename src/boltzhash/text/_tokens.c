@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include "_vocabulary.h"
+#include "_texts.h"
 
 enum { SEPARATOR = 0, WORD = 1, UNSPACED = 2 };
 
@@ -14,12 +15,6 @@ enum { SEPARATOR = 0, WORD = 1, UNSPACED = 2 };
 
 /* Counting: one pass over the characters of a text, the counts of its words in a dense row that is
  * cleared again, one bit per word to find them in order without sorting. */
-
-typedef struct {
-    const void *characters;
-    Py_ssize_t length;
-    int kind; /* bytes per character, or ASCII */
-} Text;
 
 typedef struct {
     Table *table;
@@ -34,8 +29,6 @@ typedef struct {
     double *counts;
     size_t n_results, numbers_room, counts_room;
 } Work;
-
-enum { ASCII = 0 };
 
 static uint8_t ascii_classes[128];
 
@@ -70,74 +63,43 @@ static int count_token(Work *work, size_t length)
     return 0;
 }
 
-static inline uint32_t character(const Text *text, int kind, Py_ssize_t i)
+static inline int count_characters(Work *work, const char *from, const char *to, int is_ascii)
 {
-    return PyUnicode_READ(kind == ASCII ? 1 : kind, text->characters, i);
-}
-
-static inline size_t write_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xC0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xE0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        to[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    to[0] = (char)(0xF0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    to[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
-}
-
-static inline int count_characters(Work *work, const Text *text, int kind, Py_ssize_t from,
-                                   Py_ssize_t to)
-{
-    size_t n = (size_t)(to - from), length = 0;
-    if (!work->growing && n > work->table->longest)
-        return 0; /* longer than all known words; UTF-8 does not make it shorter */
-    if (grow((void **)&work->token, &work->token_room, 4 * n + WORD_BYTES, 1) < 0)
+    size_t length = (size_t)(to - from);
+    if (!work->growing && length > work->table->longest)
+        return 0; /* longer than all known words */
+    if (grow((void **)&work->token, &work->token_room, length + WORD_BYTES, 1) < 0)
         return -1;
-    if (kind == ASCII) {
-        for (; length < n; length++) /* 0x20 makes capitals small; small letters and digits have it */
-            work->token[length] = (char)(character(text, kind, from + (Py_ssize_t)length) | 0x20);
-    } else {
-        for (Py_ssize_t i = from; i < to; i++)
-            length += write_utf8(work->token + length, character(text, kind, i));
-    }
+    char *restrict token = work->token;
+    for (size_t i = 0; i < length; i++) /* 0x20 makes capitals small; small letters and digits have it */
+        token[i] = (char)(is_ascii ? from[i] | 0x20 : from[i]);
     return count_token(work, length);
 }
 
 /* Words of two or more characters; in scripts without spaces, overlapping pairs. */
-static inline int scan(Work *work, const Text *text, int kind)
+static inline int scan(Work *work, const Text *text, int is_ascii)
 {
     const uint8_t *classes = work->classes;
-    Py_ssize_t i = 0, n = text->length;
-    while (i < n) {
-        int class = classes[character(text, kind, i)];
-        Py_ssize_t start = i++;
+    const char *at = text->bytes, *end = at + text->size;
+    while (at < end) {
+        const char *start = at, *next;
+        int class = classes[next_character(&at, is_ascii)];
         if (class == SEPARATOR)
             continue;
-        while (i < n && classes[character(text, kind, i)] == class)
-            i++;
-        if (class == WORD || i - start == 1) {
-            if ((class == UNSPACED || i - start > 1) &&
-                count_characters(work, text, kind, start, i) < 0)
+        const char *second = at;
+        while (next = at, at < end && classes[next_character(&next, is_ascii)] == class)
+            at = next;
+        if (class == WORD || at == second) {
+            if ((class == UNSPACED || at > second) && count_characters(work, start, at, is_ascii) < 0)
                 return -1;
             continue;
         }
-        for (Py_ssize_t pair = start; pair + 1 < i; pair++)
-            if (count_characters(work, text, kind, pair, pair + 2) < 0)
+        for (const char *middle = second; middle < at; start = middle, middle = next) {
+            next = middle;
+            next_character(&next, is_ascii);
+            if (count_characters(work, start, next, is_ascii) < 0)
                 return -1;
+        }
     }
     return 0;
 }
@@ -182,11 +144,8 @@ static int count_texts(Work *work, const Text *texts, Py_ssize_t n_texts, int64_
     if (room_for_words(work, work->table->n_words + 1) < 0)
         return -1;
     for (Py_ssize_t i = 0; i < n_texts; i++) {
-        int kind = texts[i].kind; /* a constant each time, for a loop compiled for each */
-        int failed = kind == ASCII ? scan(work, &texts[i], ASCII)
-                     : kind == 1   ? scan(work, &texts[i], 1)
-                     : kind == 2   ? scan(work, &texts[i], 2)
-                                   : scan(work, &texts[i], 4);
+        /* a constant each time, for a loop compiled for each */
+        int failed = texts[i].is_ascii ? scan(work, &texts[i], 1) : scan(work, &texts[i], 0);
         if (failed || collect(work) < 0)
             return -1;
         ends[i + 1] = (int64_t)work->n_results;
@@ -204,24 +163,24 @@ typedef struct {
 
 static void Vocabulary_dealloc(Vocabulary *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
     free(self->table.bytes);
     free(self->table.starts);
     free(self->table.slots);
-    type->tp_free(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
 static int append_word(Table *table, PyObject *word)
 {
-    PyObject *encoded = PyUnicode_AsEncodedString(word, "utf-8", "surrogatepass");
+    PyObject *encoded = encode(word);
     if (encoded == NULL)
         return -1;
-    size_t length = (size_t)PyBytes_GET_SIZE(encoded);
+    size_t length = (size_t)PyBytes_Size(encoded);
     char *padded = calloc(length + WORD_BYTES, 1);
     int failed = -1;
     if (padded != NULL) {
-        memcpy(padded, PyBytes_AS_STRING(encoded), length);
+        memcpy(padded, PyBytes_AsString(encoded), length);
         failed = append(table, padded, length, hash_token(padded, length));
         free(padded);
     }
@@ -237,7 +196,7 @@ static PyObject *Vocabulary_new(PyTypeObject *type, PyObject *arguments, PyObjec
     PyObject *words;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!", names, &PyList_Type, &words))
         return NULL;
-    Vocabulary *self = (Vocabulary *)type->tp_alloc(type, 0);
+    Vocabulary *self = (Vocabulary *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self == NULL)
         return NULL;
     Table *table = &self->table;
@@ -248,15 +207,11 @@ static PyObject *Vocabulary_new(PyTypeObject *type, PyObject *arguments, PyObjec
         return PyErr_NoMemory();
     }
     table->starts[0] = 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(words); i++) {
-        PyObject *word = PyList_GET_ITEM(words, i);
-        if (!PyUnicode_Check(word)) {
-            PyErr_Format(PyExc_TypeError, "word %zd must be a string, got %s", i,
-                         Py_TYPE(word)->tp_name);
-            Py_DECREF(self);
-            return NULL;
-        }
-        if (append_word(table, word) < 0) {
+    for (Py_ssize_t i = 0; i < PyList_Size(words); i++) {
+        PyObject *word = PyList_GetItem(words, i);
+        if (!PyUnicode_Check(word))
+            set_kind_error("word", i, word);
+        if (!PyUnicode_Check(word) || append_word(table, word) < 0) {
             Py_DECREF(self);
             return NULL;
         }
@@ -272,34 +227,19 @@ static PyObject *Vocabulary_words(Vocabulary *self, PyObject *Py_UNUSED(ignored)
         Py_ssize_t length = (Py_ssize_t)(table->starts[i + 1] - table->starts[i]);
         PyObject *word =
             PyUnicode_DecodeUTF8(table->bytes + table->starts[i], length, "surrogatepass");
-        if (word == NULL)
+        if (word == NULL || PyList_SetItem(words, (Py_ssize_t)i, word) < 0)
             Py_CLEAR(words);
-        else
-            PyList_SET_ITEM(words, (Py_ssize_t)i, word);
     }
     return words;
 }
 
-/* Where the characters of each text are. Strings do not change, so they can be read without the lock. */
-static int look_up(PyObject *texts, Text *found, int has_classes)
+static int check_classes(const Text *texts, Py_ssize_t n_texts, int has_classes)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
-        PyObject *text = PyTuple_GET_ITEM(texts, i);
-        if (!PyUnicode_Check(text)) {
-            PyErr_Format(PyExc_TypeError, "text %zd must be a string, got %s", i,
-                         Py_TYPE(text)->tp_name);
-            return -1;
-        }
-#if PY_VERSION_HEX < 0x030C0000
-        if (PyUnicode_READY(text) < 0)
-            return -1;
-#endif
-        if (!has_classes && !PyUnicode_IS_ASCII(text)) {
-            PyErr_Format(PyExc_ValueError, "text %zd is not ASCII: classes are needed", i);
-            return -1;
-        }
-        found[i] = (Text){PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text),
-                          PyUnicode_IS_ASCII(text) ? ASCII : (int)PyUnicode_KIND(text)};
+    for (Py_ssize_t i = 0; i < n_texts; i++) {
+        if (has_classes || texts[i].is_ascii)
+            continue;
+        PyErr_Format(PyExc_ValueError, "text %zd is not ASCII: classes are needed", i);
+        return -1;
     }
     return 0;
 }
@@ -320,14 +260,16 @@ static PyObject *as_results(const Work *work, const int64_t *ends, Py_ssize_t n_
     return NULL;
 }
 
-static PyObject *count_tuple(Vocabulary *self, PyObject *texts, const uint8_t *classes, int growing)
+static PyObject *count_list(Vocabulary *self, PyObject *list, const uint8_t *classes, int growing)
 {
     if (growing && self->n_readers > 0) {
         PyErr_SetString(PyExc_RuntimeError, "the vocabulary is in use by another thread");
         return NULL;
     }
-    Py_ssize_t n_texts = PyTuple_GET_SIZE(texts);
-    Text *found = calloc((size_t)n_texts + 1, sizeof *found);
+    Py_ssize_t n_texts = PyList_Size(list);
+    Text *texts = read_texts(list, n_texts);
+    if (texts == NULL)
+        return NULL;
     int64_t *ends = calloc((size_t)n_texts + 1, sizeof *ends);
     Work work = {
         .table = &self->table,
@@ -335,22 +277,23 @@ static PyObject *count_tuple(Vocabulary *self, PyObject *texts, const uint8_t *c
         .growing = growing,
     };
     PyObject *results = NULL;
-    if (found == NULL || ends == NULL) {
+    if (ends == NULL) {
         PyErr_NoMemory();
-    } else if (look_up(texts, found, classes != NULL) == 0) {
+    } else if (check_classes(texts, n_texts, classes != NULL) == 0) {
         int failed;
         if (growing) { /* changes the table, so the lock stays */
-            failed = count_texts(&work, found, n_texts, ends);
+            failed = count_texts(&work, texts, n_texts, ends);
         } else {
             self->n_readers++;
             Py_BEGIN_ALLOW_THREADS
-            failed = count_texts(&work, found, n_texts, ends);
+            failed = count_texts(&work, texts, n_texts, ends);
             Py_END_ALLOW_THREADS
             self->n_readers--;
         }
         results = failed ? PyErr_NoMemory() : as_results(&work, ends, n_texts);
     }
-    free(found);
+    release_texts(texts, n_texts);
+    free(texts);
     free(ends);
     free(work.token);
     free(work.row);
@@ -374,11 +317,7 @@ static PyObject *Vocabulary_count(Vocabulary *self, PyObject *arguments, PyObjec
         PyErr_Format(PyExc_ValueError, "classes must have %d bytes, got %zd", CODE_POINTS,
                      classes.len);
     } else {
-        PyObject *texts = PyList_AsTuple(given); /* the list may change while we work */
-        if (texts != NULL) {
-            results = count_tuple(self, texts, classes.buf, growing);
-            Py_DECREF(texts);
-        }
+        results = count_list(self, given, classes.buf, growing);
     }
     PyBuffer_Release(&classes);
     return results;

@@ -1,0 +1,1 @@
+"""boltzhash inside other libraries, a file for each; every one has its extra."""
