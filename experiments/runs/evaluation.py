@@ -163,7 +163,7 @@ class OnDevice:
         locations = {}
         for name in ("train", "val", "test"):
             h = _inputs(self._corpus, name, hasher.input_length, self._device)
-            for layer in ("hidden1", "hidden2"):
+            for layer in ("hidden1", "hidden2") if hasher.hidden_units else ():
                 h = parallel_linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
             head = (weights["heads.location.weight"], weights["heads.location.bias"])
             locations[name] = parallel_linear(h, *head)

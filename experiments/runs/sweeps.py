@@ -9,6 +9,7 @@ from typing import Any
 
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE
 from experiments.results.files import read_all
+from experiments.runs.snuh_settings import SEARCHED
 
 MAIN = ("ng20", "reuters", "tmc")
 LENGTHS = (8, 16, 32, 64, 128)
@@ -288,6 +289,22 @@ PATH = [
 ]
 RBSH_OWN = Settings("RBSH-own", "RBSH", as_published=True)
 
+# What came after the paper: with our recipe, and as published. SNUH's figures are from settings that its
+# authors searched for each corpus and length, none of 8 bits.
+FIELD = [
+    *(Settings(name, name) for name in ("SNUH", "PairRec")),
+    *(Settings(f"{name}-published", name, as_published=True) for name in ("SNUH", "PairRec")),
+]
+USUAL_START = {"initial_range": None}  # first weights as those of our other methods
+FIELD.append(Settings("SNUH-published-usual-start", "SNUH", USUAL_START, as_published=True))
+SNUH_SEARCHED = [
+    Run(
+        "field", Settings(name, "SNUH", {**searched, **more}, as_published=True), corpus, bits, seed
+    )
+    for name, more in (("SNUH-searched", {}), ("SNUH-searched-usual-start", USUAL_START))
+    for seed in range(3)
+    for (corpus, bits), searched in SEARCHED.items()
+]
 FIELD_LATER = [
     Settings(f"{name}-published", name, as_published=True) for name in ("WISH", "AMMI", "MISH")
 ]
@@ -398,6 +415,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "combined-published": grid("combined-published", COMBINED_PUBLISHED, MAIN, LENGTHS, range(3))
     + grid("combined-published", COMBINED_AT_ONE, MAIN, [32, 128], range(3)),
     "path": grid("path", PATH, MAIN, [32, 128], range(3)),
+    "field": grid("field", FIELD, MAIN, LENGTHS, range(3)) + SNUH_SEARCHED,
     # Methods that came after CorrSH, as published.
     "field-later": grid("field-later", FIELD_LATER, MAIN, LENGTHS, range(3)),
     # CorrSH with other ways to get a gradient through a bit.

@@ -21,6 +21,7 @@ from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
 from experiments.tables import (
     claims,
+    field,
     gradients,
     label_free,
     labels,
@@ -172,8 +173,8 @@ def _of_seeds(values: list[float] | None, defaults: list[float] | None) -> str:
 
 def methods() -> str:
     """Every method at 32 bits with its own defaults."""
-    names = ["CorrSH", "CorrSH-published", *DEEP, *SHALLOW]
-    return _at_32_bits("method", names, read_all("tables", "baselines", "quality"))
+    names = ["CorrSH", "CorrSH-published", *field.METHODS, *DEEP, *SHALLOW]
+    return _at_32_bits("method", names, read_all("tables", "baselines", "quality", "field"))
 
 
 def variants() -> str:
@@ -262,6 +263,8 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"paper-{corpus}": partial(paper_tables.paper_table, corpus) for corpus in MAIN},
     **{f"protocols-{corpus}": partial(paper_tables.protocols_table, corpus) for corpus in MAIN},
     **{f"method-{m}": partial(paper_tables.method_table, m, BESIDE.get(m, ())) for m in METHODS},
+    **{f"field-{corpus}": partial(field.field_table, corpus) for corpus in MAIN},
+    **{f"method-{m}": partial(field.method_table, m) for m in field.METHODS},
     "agreement": paper_tables.agreement_table,
     "best": claims.best_table,
     "best-published": claims.best_published_table,

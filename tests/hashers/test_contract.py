@@ -25,6 +25,8 @@ from boltzhash.hashers import HASHERS, Hasher
 QUICK = {"n_bits": 16, "epochs": 30, "hidden_units": 32, "device": "cpu"}
 EXCEPTIONS: dict[str, dict[str, Any]] = {
     "SelfTaughtHashing": {"n_neighbors": 5},
+    # In so few steps edges would outweigh the words of such short texts.
+    "SNUH": {"kl_weight": (0.0, 0.1), "kl_ramp": 1.0},
     "StackedRBM": {
         "epochs": 200,
         "pretraining_epochs": 100,

@@ -205,7 +205,7 @@ BAD_ARGUMENTS = {
     "n_components": ([0, -3, 1.5], "n_components must be a positive integer"),
     "epochs": ([0, 1.5], "epochs must be a positive integer or None"),
     "batch_size": ([0], "batch_size must be a positive integer"),
-    "hidden_units": ([0], "hidden_units must be a positive integer"),
+    "hidden_units": ([-1], "hidden_units must be an integer of 0 or more"),
     "learning_rate": ([0, -1, float("nan"), "fast"], "learning_rate must be a number above 0"),
     "dropout": ([1, -0.1], "dropout must be a number of at least 0 and below 1"),
     "kl_weight": ([0.1, (0, 1, 2)], "kl_weight must be two numbers, first and last"),

@@ -11,10 +11,11 @@ import torch
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash import BMSH, GMSH, NASH, RBSH, VDSH, CorrSH, Doc2hash, load
+from boltzhash import BMSH, GMSH, NASH, RBSH, SNUH, VDSH, CorrSH, Doc2hash, PairRec, load
 from boltzhash.codes import hamming, unpack
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.training.gradients import ESTIMATORS
+from boltzhash.training.networks import InferenceNetwork
 
 QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
 LEARNING: dict[str, Any] = {**QUICK, "learning_rate": 0.02}
@@ -78,7 +79,7 @@ def test_bad_arguments_are_named(
 
 
 def test_arguments_that_are_passed_on_are_shown() -> None:
-    for kind in (CorrSH, NASH, BMSH, VDSH, GMSH, Doc2hash, RBSH):
+    for kind in (CorrSH, NASH, BMSH, VDSH, GMSH, Doc2hash, RBSH, PairRec, SNUH):
         assert DeepHasher.defaults().keys() <= kind.defaults().keys()
         assert kind().get_params()["learning_rate"] == 5e-3
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
@@ -168,3 +169,37 @@ def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str])
     np.testing.assert_allclose(
         hasher.tfidf(documents).toarray(), theirs.transform(documents).toarray(), atol=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "hasher",
+    [
+        CorrSH(16, hidden_units=0, epochs=20, device="cpu"),
+        CorrSH(16, hidden_units=0, networks=2, neighbours=5, epochs=20, device="cpu"),
+        VDSH(16, hidden_units=0, epochs=60, learning_rate=0.02, device="cpu"),
+    ],
+    ids=["CorrSH", "two networks", "VDSH"],
+)
+def test_without_hidden_layers_the_posterior_is_linear(hasher: Any, texts: list[str]) -> None:
+    hasher.fit(texts)
+    weights = hasher.weights_
+    assert not any(name.startswith("hidden") for name in weights)
+    x = hasher._network_input(hasher.tfidf(texts)).toarray()
+    location = x @ weights["heads.location.weight"] + weights["heads.location.bias"]
+    location -= weights.get("medians", 0.0)
+    np.testing.assert_allclose(hasher._margins(hasher.tfidf(texts)), location, atol=1e-6)
+    assert separation(hasher, texts) > 1.5
+
+
+@pytest.mark.parametrize("n_networks", [1, 2])
+@pytest.mark.parametrize("n_hidden", [0, 6])
+def test_a_neighbour_is_seen_as_it_would_be_by_itself(n_hidden: int, n_networks: int) -> None:
+    network = InferenceNetwork(
+        9, n_hidden, {"location": 8, "deviation": 4}, 0.0, torch.Generator(), n_networks
+    )
+    x, neighbour = torch.randn(2, 5, 9, generator=torch.Generator().manual_seed(1))
+    own, beside = network.with_neighbour(x, neighbour, "location", torch.Generator())
+    alone = network(x, torch.Generator())
+    for name in ("location", "deviation"):
+        torch.testing.assert_close(own[name], alone[name])
+    torch.testing.assert_close(beside, network(neighbour, torch.Generator())["location"])

@@ -12,9 +12,11 @@ from boltzhash.hashers.itq import ITQ as ITQ
 from boltzhash.hashers.lsh import LSH as LSH
 from boltzhash.hashers.mish import MISH as MISH
 from boltzhash.hashers.nash import NASH as NASH
+from boltzhash.hashers.pairrec import PairRec as PairRec
 from boltzhash.hashers.rbsh import RBSH as RBSH
 from boltzhash.hashers.self_taught import SelfTaughtHashing as SelfTaughtHashing
 from boltzhash.hashers.shared.base import Hasher as Hasher
+from boltzhash.hashers.snuh import SNUH as SNUH
 from boltzhash.hashers.spectral import SpectralHashing as SpectralHashing
 from boltzhash.hashers.stacked_rbm import StackedRBM as StackedRBM
 from boltzhash.hashers.vdsh import VDSH as VDSH
@@ -29,6 +31,8 @@ _KINDS: list[type[Hasher]] = [
     GMSH,
     Doc2hash,
     RBSH,
+    PairRec,
+    SNUH,
     WISH,
     AMMI,
     MISH,

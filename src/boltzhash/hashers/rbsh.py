@@ -116,7 +116,7 @@ class RBSH(NASH):
             if (
                 self.feature_scaling_ is None
             ):  # with features it is not words that the network reads
-                importance.scale_rows(model.encoder.hidden1)
+                importance.scale_rows(model.encoder.first_layer)
         return model
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:

@@ -100,13 +100,23 @@ class SparseLinear(Linear):
     """The first layer: for sparse rows it reads only the weights of the words that occur."""
 
     def forward(self, x: Rows) -> Tensor:
-        if isinstance(x, Tensor):
-            if not fused.fits(x):
-                return super().forward(x)
-            product: Tensor = SplitProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
-            return product + self.bias
-        product = SparseProduct.apply(self.weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
-        return product + self.bias
+        return sparse_linear(x, self.weight, self.bias)
+
+
+def sparse_linear(x: Rows, weight: Tensor, bias: Tensor) -> Tensor:
+    """x @ weight + bias of rows (n, n_inputs) that may be sparse.
+
+    >>> second = SparseRows(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([0, 1]))
+    >>> sparse_linear(second, torch.tensor([[1.0], [3.0]]), torch.tensor([0.5]))
+    tensor([[6.5000]])
+    """
+    if isinstance(x, Tensor):
+        if not fused.fits(x):
+            return torch.addmm(bias, x, weight)
+        product: Tensor = SplitProduct.apply(x, weight)  # type: ignore[no-untyped-call]
+        return product + bias
+    product = SparseProduct.apply(weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
+    return product + bias
 
 
 class ParallelLinear(Linear):
@@ -160,7 +170,8 @@ class Heads(ParallelLinear):
 class InferenceNetwork(nn.Module):
     """Two ReLU layers with dropout, then one linear head for each parameter of the posterior.
 
-    ``n_networks`` of them, side by side, each give an equal part of every head.
+    ``n_networks`` of them, side by side, each give an equal part of every head. With ``n_hidden`` 0
+    there are no layers: the heads read the documents themselves, and nothing is dropped.
     """
 
     def __init__(
@@ -174,12 +185,19 @@ class InferenceNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout_rate = dropout_rate
-        self.hidden1 = SparseLinear(n_words, n_networks * n_hidden, generator)
-        self.hidden2 = ParallelLinear(n_hidden, n_hidden, n_networks, generator)
-        self.heads = Heads(n_hidden, heads, n_networks, generator)
+        self.n_hidden = n_hidden
+        if n_hidden:
+            self.hidden1 = SparseLinear(n_words, n_networks * n_hidden, generator)
+            self.hidden2 = ParallelLinear(n_hidden, n_hidden, n_networks, generator)
+        self.heads = Heads(n_hidden or n_words, heads, n_networks, generator)
+
+    @property
+    def first_layer(self) -> Linear:
+        """What reads the documents."""
+        return self.hidden1 if self.n_hidden else self.heads
 
     def forward(self, x: Rows, generator: torch.Generator) -> dict[str, Tensor]:
-        return self.heads.named(self.heads(self._hidden(x, generator)))
+        return self.heads.named(self._joined_heads(x, generator))
 
     def without_dropout(self, x: Rows, head: str) -> Tensor:
         """One head of x as codes are computed from it."""
@@ -193,9 +211,19 @@ class InferenceNetwork(nn.Module):
 
         Both are (n, n_inputs).
         """
+        if not self.n_hidden:
+            both = self.forward(stacked(x, neighbour), generator)
+            halves = {name: values.chunk(2) for name, values in both.items()}
+            return {name: own for name, (own, _) in halves.items()}, halves[head][1]
         h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
         return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
+
+    def _joined_heads(self, x: Rows, generator: torch.Generator) -> Tensor:
+        if self.n_hidden:
+            joined: Tensor = self.heads(self._hidden(x, generator))
+            return joined
+        return sparse_linear(x, self.heads.weight, self.heads.bias)
 
     def _hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
         h = dropped_relu(self.hidden1(x), self.dropout_rate, generator)
@@ -203,7 +231,7 @@ class InferenceNetwork(nn.Module):
 
     def arrays(self) -> dict[str, Tensor]:
         """The weights by name, those of each head by themselves."""
-        layers = {"hidden1": self.hidden1, "hidden2": self.hidden2}
+        layers = {"hidden1": self.hidden1, "hidden2": self.hidden2} if self.n_hidden else {}
         named = {
             f"{n}.{part}": getattr(layer, part) for n, layer in layers.items() for part in PARTS
         }
@@ -227,6 +255,20 @@ class Autoencoder(nn.Module):
         self.decoder = decoder
         self.parts = parts
         self.learned = nn.ModuleDict({k: v for k, v in parts.items() if isinstance(v, nn.Module)})
+
+
+def start_within(module: nn.Module, bound: float, generator: torch.Generator) -> None:
+    """Draw all weights of linear layers anew, uniform between ±bound, and set their biases to 0.
+
+    >>> layer = Linear(3, 2, torch.Generator())
+    >>> start_within(layer, 0.01, torch.Generator())
+    >>> bool((layer.weight.abs() <= 0.01).all()), layer.bias.tolist()
+    (True, [0.0, 0.0])
+    """
+    for layer in module.modules():
+        if isinstance(layer, Linear):
+            nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+            nn.init.zeros_(layer.bias)
 
 
 class WordImportance(nn.Module):

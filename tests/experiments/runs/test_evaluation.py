@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash import VDSH, CorrSH
+from boltzhash import SNUH, VDSH, CorrSH
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
 from experiments.runs import corpora, evaluation
@@ -45,8 +45,9 @@ def made_up_corpus(seed: int) -> Any:
         CorrSH(16, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
         CorrSH(64, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
         VDSH(16, epochs=2, hidden_units=16, device="cpu"),
+        SNUH(16, epochs=2, device="cpu"),
     ],
-    ids=["one network", "two networks", "medians"],
+    ids=["one network", "two networks", "medians", "no hidden layers"],
 )
 def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
     """Most documents share a code, so that ties matter."""

@@ -15,6 +15,7 @@ from boltzhash.hashers.shared.neighbours import (
     LatentSemantics,
     at_several_scales,
     nearest_by_cosine,
+    nearest_by_words,
 )
 
 
@@ -34,6 +35,21 @@ def test_exact_neighbours_are_those_of_a_full_sort(
     np.fill_diagonal(cosines, -np.inf)
     expected = np.argsort(-cosines, axis=1)[:, : min(k, n - 1)]
     np.testing.assert_array_equal(nearest_by_cosine(vectors, k), expected)
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (7, 20), (300, 20)])
+@pytest.mark.parametrize("cells", [1, 1000, 10**6])
+def test_neighbours_by_words_are_those_of_a_full_sort(
+    n: int, k: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "CELLS", cells)
+    rng = np.random.default_rng(0)
+    words = rng.random((n, 50)) * (rng.random((n, 50)) < 0.7)
+    unit_length = words / np.linalg.norm(words, axis=1, keepdims=True)
+    cosines = unit_length @ unit_length.T
+    np.fill_diagonal(cosines, -np.inf)
+    expected = np.argsort(-cosines, axis=1)[:, : min(k, n - 1)]
+    np.testing.assert_array_equal(nearest_by_words(sparse.csr_matrix(words), k), expected)
 
 
 def test_cells_find_most_neighbours_and_never_the_document(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,10 @@ from boltzhash.threads import in_threads
 BLOCK = 1024
 # Which hashers take features, for the message to those who give them to another. A test compares it
 # with the table of hashers.
-WITH_A_WORD_DECODER = ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH", "WISH", "MISH")
+WITH_A_WORD_DECODER = (
+    *("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH"),
+    *("PairRec", "SNUH", "WISH", "MISH"),
+)
 
 
 logger = logging.getLogger("boltzhash")

@@ -86,6 +86,7 @@ class DeepHasher(TrainedHasher):
     decoder_noise : (float, float), default=(0.5, 0.5)
         Standard deviation of the noise added to the code before the decoder, first and last epoch.
     hidden_units : int, default=500
+        Of each of the two layers. 0 for no layers: the posterior is linear in the document, as in SNUH.
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
@@ -270,8 +271,10 @@ class DeepHasher(TrainedHasher):
         """The location μ: above 0 the probability of the bit is above one half."""
         return head(self._hidden(rows), self.weights_, "location")
 
-    def _hidden(self, rows: DocumentRows) -> Floats:
-        return hidden_layers(self._network_input(rows), self.weights_)
+    def _hidden(self, rows: DocumentRows) -> DocumentRows:
+        """What the heads read: the last layer, or the document itself if there are none."""
+        inputs = self._network_input(rows)
+        return hidden_layers(inputs, self.weights_) if self.hidden_units else inputs
 
     def _fit_matrix(
         self,
@@ -397,7 +400,8 @@ class DeepHasher(TrainedHasher):
 
     def _bytes_of_model(self) -> int:
         """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
-        a_word = 7 * (self._n_networks() * self.hidden_units + self.n_bits) + 4 * self.batch_size
+        n_read = self._n_networks() * self.hidden_units or sum(self._heads().values())
+        a_word = 7 * (n_read + self.n_bits) + 4 * self.batch_size
         return 4 * self.max_words * a_word
 
     def _n_epochs(self, n_documents: int) -> int:
@@ -409,15 +413,19 @@ class DeepHasher(TrainedHasher):
         scaling = self.feature_scaling_
         n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
         n_hidden = self._n_networks() * self.hidden_units
-        return {
+        layers = {
             "hidden1.weight": (n_inputs, n_hidden),
             "hidden1.bias": (n_hidden,),
             "hidden2.weight": (self.hidden_units, n_hidden),
             "hidden2.bias": (n_hidden,),
+        }
+        n_last, heads = self.hidden_units or n_inputs, self._heads()
+        return {
+            **(layers if self.hidden_units else {}),
             "decoder.weight": (self.n_bits, self.n_features_in_),
             "decoder.bias": (self.n_features_in_,),
-            **{f"heads.{h}.weight": (self.hidden_units, size) for h, size in self._heads().items()},
-            **{f"heads.{h}.bias": (size,) for h, size in self._heads().items()},
+            **{f"heads.{h}.weight": (n_last, size) for h, size in heads.items()},
+            **{f"heads.{h}.bias": (size,) for h, size in heads.items()},
         }
 
     def _collapse_advice(self) -> str:
@@ -443,7 +451,7 @@ class DeepHasher(TrainedHasher):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_integer("hidden_units", self.hidden_units, 1, "a positive integer")
+        check_integer("hidden_units", self.hidden_units, 0, "an integer of 0 or more")
         check_choice("target", self.target, tuple(TARGET_POWERS))
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:

@@ -101,9 +101,15 @@ def hidden_layers(x: sparse.csr_matrix, weights: Weights) -> Floats:
     return _parallel_linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)
 
 
-def head(hidden: Floats, weights: Weights, name: str) -> Floats:
-    """One parameter of the posterior, linear in the last hidden layer (n, n_networks · n_hidden)."""
-    return _parallel_linear(hidden, weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"])
+def head(hidden: sparse.csr_matrix | Floats, weights: Weights, name: str) -> Floats:
+    """One parameter of the posterior, linear in the last hidden layer (n, n_networks · n_hidden).
+
+    Without hidden layers it is linear in the documents themselves (n, n_inputs), sparse or not.
+    """
+    weight, bias = weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"]
+    if hidden.shape[1] == weight.shape[0]:
+        return linear(hidden, weight, bias)
+    return _parallel_linear(hidden, weight, bias)
 
 
 def _parallel_linear(

@@ -7,7 +7,7 @@ several numbers of them have a say at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,10 +96,29 @@ def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
     k = min(k, len(vectors) - 1)
     if len(vectors) > EXACT_UP_TO:
         return _from_cells(vectors, k)
-    size = max(1, CELLS // len(vectors))
+    return _nearest_in_blocks(lambda block: vectors[block] @ vectors.T, len(vectors), k)
+
+
+def nearest_by_words(matrix: sparse.csr_matrix, k: int) -> RowNumbers:
+    """The same by the cosine of tf-idf (n, n_words), exactly, however many documents there are.
+
+    >>> nearest_by_words(sparse.csr_matrix([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1)
+    array([[1],
+           [0],
+           [1]])
+    """
+    rows = unit_rows(matrix).astype(np.float32)
+    by_word = rows.T.tocsr()
+    n = rows.shape[0]
+    return _nearest_in_blocks(lambda block: (rows[block] @ by_word).toarray(), n, min(k, n - 1))
+
+
+def _nearest_in_blocks(cosines_of: Callable[[slice], Vectors], n: int, k: int) -> RowNumbers:
+    """The k highest of n numbers for each of n rows, itself left out; never n × n at once."""
+    size = max(1, CELLS // n)
     blocks = []
-    for start in range(0, len(vectors), size):
-        cosines = vectors[start : start + size] @ vectors.T
+    for start in range(0, n, size):
+        cosines = cosines_of(slice(start, min(start + size, n)))
         itself = np.arange(len(cosines))
         cosines[itself, start + itself] = -np.inf
         nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]

@@ -16,6 +16,7 @@ from boltzhash.training.distributions.boltzmann import (
 )
 from boltzhash.training.distributions.gaussian import Gaussian
 from boltzhash.training.distributions.mixture import BernoulliMixture
+from boltzhash.training.distributions.pair import GaussianPair, edge_divergence
 from boltzhash.training.distributions.priors import (
     BernoulliMixturePrior,
     GaussianMixturePrior,
@@ -32,9 +33,11 @@ __all__ = [
     "FairBits",
     "Gaussian",
     "GaussianMixturePrior",
+    "GaussianPair",
     "LowRankCovariance",
     "MixturePrior",
     "cholesky_boltzmann",
+    "edge_divergence",
     "enumerate_codes",
     "low_rank_boltzmann",
 ]
