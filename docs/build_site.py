@@ -29,6 +29,8 @@ from urllib.parse import unquote, urlsplit
 import latex2mathml.converter
 from fontTools import subset
 
+from boltzhash.hashers import HASHERS, CorrSH
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGE_FILES = {".md", ".png", ".svg", ".css"}
@@ -70,12 +72,7 @@ API: dict[str, tuple[str, list[str]]] = {  # page: its title, and what is on it
         "Other hashers, and load",
         [
             "boltzhash.hashers.load",
-            *(f"boltzhash.hashers.{name}" for name in ("nash.NASH", "bmsh.BMSH", "vdsh.VDSH")),
-            *(f"boltzhash.hashers.{name}" for name in ("gmsh.GMSH", "doc2hash.Doc2hash")),
-            *(f"boltzhash.hashers.{name}" for name in ("rbsh.RBSH", "stacked_rbm.StackedRBM")),
-            *(f"boltzhash.hashers.{name}" for name in ("itq.ITQ", "lsh.LSH")),
-            "boltzhash.hashers.self_taught.SelfTaughtHashing",
-            "boltzhash.hashers.spectral.SpectralHashing",
+            *(f"{k.__module__}.{k.__name__}" for k in HASHERS.values() if k is not CorrSH),
         ],
     ),
     "search": (
