@@ -17,9 +17,10 @@ AUTHORS: dict[tuple[str, str], tuple[float | None, ...]] = {
 # Settings, what they are called, and protocols.
 ROWS = [
     ("-searched", "as published, searched", ("validation", "label-free")),
-    ("-searched-usual-start", "searched, our first weights", ("validation", "label-free")),
+    ("-searched-spanning", "searched, spanning trees", ("validation", "label-free")),
+    ("-searched-usual-start", "searched, spanning, our start", ("validation", "label-free")),
     ("-published", "as published", ("validation", "label-free")),
-    ("-published-usual-start", "as published, our first weights", ("validation", "label-free")),
+    ("-published-usual-start", "as published, spanning, our start", ("validation", "label-free")),
     ("", "defaults", ("label-free",)),
 ]
 METHODS = ("SNUH", "PairRec")
