@@ -203,3 +203,4 @@ def test_a_neighbour_is_seen_as_it_would_be_by_itself(n_hidden: int, n_networks:
     for name in ("location", "deviation"):
         torch.testing.assert_close(own[name], alone[name])
     torch.testing.assert_close(beside, network(neighbour, torch.Generator())["location"])
+    torch.testing.assert_close(network.without_dropout(x, "location"), alone["location"])

@@ -201,8 +201,11 @@ class InferenceNetwork(nn.Module):
 
     def without_dropout(self, x: Rows, head: str) -> Tensor:
         """One head of x as codes are computed from it."""
-        h = self.hidden2(self.hidden1(x).relu()).relu()
-        return self.heads.named(self.heads(h))[head]
+        if self.n_hidden:
+            joined = self.heads(self.hidden2(self.hidden1(x).relu()).relu())
+        else:
+            joined = sparse_linear(x, self.heads.weight, self.heads.bias)
+        return self.heads.named(joined)[head]
 
     def with_neighbour(
         self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
