@@ -192,8 +192,8 @@ class Words:
 
         It looks up which tokens a word is known to stand in, rather than the words of every token.
 
-        >>> sorted(Words().tokens_having({"read"}, {"Reading,", "writes", "is_readable"}))
-        ['Reading,', 'is_readable']
+        >>> sorted(Words().tokens_having({"read"}, {"Reading,", "writes", "read_csv"}))
+        ['Reading,', 'read_csv']
         """
         remembered = self._remembered
         new = {token: self._cut(token) for token in tokens.difference(remembered.cuts)}
