@@ -118,7 +118,9 @@ def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:
         sought = Sought.by_query(collection.words, "captain")
         documents = list(collection)[:60:7]
     word = next(word for word in documents[0].text.split() if word != "captain")
-    leaning = unpack(corrsh.encode([word]))[0].astype(float) * 2 - 1  # one word agrees with all bits
+    leaning = (
+        unpack(corrsh.encode([word]))[0].astype(float) * 2 - 1
+    )  # one word agrees with all bits
     margins = leaning * (np.arange(32) + 0.5)
     told = reasons(corrsh, documents, sought, margins)
     for document, reason in zip(documents, told, strict=True):
