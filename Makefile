@@ -41,6 +41,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# One thread each: on a machine with other work, threads that spin wait for a core that is taken.
+tests test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
+
 tests: $(READY)
 	$(BIN)/python -m pytest -m 'not slow and not engines and not browser and not service and not fuzz'
 
