@@ -270,19 +270,18 @@ def methods(options: argparse.Namespace) -> int:
     from boltzhash.hashers import HASHERS
 
     for name, kind in HASHERS.items():
-        needs = "torch" if kind.needs_torch else None
         if options.json:
             row = {
                 "method": name,
                 "summary": kind.summary(),
                 "reference": kind.reference(),
-                "fit_needs": needs,
+                "fit_needs": kind.fit_needs,
             }
             print(json.dumps(row, ensure_ascii=False))
         else:
             print(f"{name:<18} {kind.summary()}")
             print(f"{'':<18} {kind.reference()}")
-            print(f"{'':<18} fit needs {needs or 'nothing more'}")
+            print(f"{'':<18} fit needs {kind.fit_needs or 'nothing more'}")
     return OK
 
 

@@ -6,7 +6,7 @@ docs/models/self_taught.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -69,6 +69,8 @@ class SelfTaughtHashing(LinearHasher):
     >>> hasher.transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    fit_needs: ClassVar[str | None] = "scikit-learn"
 
     training_bits_: Bits
 

@@ -84,7 +84,7 @@ class Hasher(Estimator):
     the rest on.
     """
 
-    needs_torch: ClassVar[bool] = False  # to be fitted; never to hash
+    fit_needs: ClassVar[str | None] = None  # beside what is always there; hashing needs nothing more
     takes_features: ClassVar[bool] = False
     takes_labels: ClassVar[bool] = False
     weight_beside_words: ClassVar[float] = (

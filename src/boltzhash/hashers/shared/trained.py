@@ -44,7 +44,7 @@ class TrainedHasher(Hasher):
         The arguments of :class:`Hasher`.
     """
 
-    needs_torch: ClassVar[bool] = True
+    fit_needs: ClassVar[str | None] = "torch"
 
     _progress_shown: str = "fitting"
 
