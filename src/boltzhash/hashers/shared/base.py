@@ -84,7 +84,7 @@ class Hasher(Estimator):
     the rest on.
     """
 
-    fit_needs: ClassVar[str | None] = None  # beside what is always there; hashing needs nothing more
+    fit_needs: ClassVar[str | None] = None  # beside what is always there; never to hash
     takes_features: ClassVar[bool] = False
     takes_labels: ClassVar[bool] = False
     weight_beside_words: ClassVar[float] = (
