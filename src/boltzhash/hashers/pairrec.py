@@ -102,10 +102,7 @@ class PairRec(NASH):
 
         model = super()._build(n_words, generator, n_inputs, n_labels)
         if self.word_importance:
-            importance = WordImportance(n_words, generator)
-            importance.scale_columns(model.decoder)
-            if self.feature_scaling_ is None:  # otherwise it is not words that the network reads
-                importance.scale_rows(model.encoder.first_layer)
+            WordImportance.in_model(model, generator, reads_words=self.feature_scaling_ is None)
         return model
 
     def _step(self, model: Autoencoder, batch: Batch) -> Terms:

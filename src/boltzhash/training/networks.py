@@ -298,6 +298,14 @@ class WordImportance(nn.Module):
         """Within this, weights that are used several times are multiplied once."""
         return cached()
 
+    @classmethod
+    def in_model(cls, model: Autoencoder, generator: torch.Generator, *, reads_words: bool) -> None:
+        """Scale what the decoder writes and, if it is words that the network reads, what it reads."""
+        importance = cls(model.decoder.weight.shape[1], generator)
+        importance.scale_columns(model.decoder)
+        if reads_words:
+            importance.scale_rows(model.encoder.first_layer)
+
     def scale_rows(self, layer: Linear) -> None:
         """Of a layer that reads words: its weights are (n_words, n_outputs)."""
         register_parametrization(layer, "weight", _Scaled(self, 0))
