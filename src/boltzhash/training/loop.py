@@ -20,6 +20,7 @@ from boltzhash.progress import progress
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.training.distributed import DistributedSteps
+from boltzhash.training.memory import kept_memory
 from boltzhash.training.replay import ReplayedSteps
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
@@ -122,9 +123,12 @@ def train(
         history = _resume(checkpoint, fingerprint, model, steps.optimizer)
     on_resume(list(history))
     saved_at = time.monotonic()
-    with progress(
-        shown, "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
-    ) as bar:
+    with (
+        kept_memory(),
+        progress(
+            shown, "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
+        ) as bar,
+    ):
         for epoch in range(len(history), schedule.epochs):
             record = _epoch(steps, documents, schedule, seed, epoch)
             history.append(record)
