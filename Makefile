@@ -1,12 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments benchmarks examples docs/build_site.py setup.py
+CHECKED := src tests experiments benchmarks examples docs/build_site.py setup.py conftest.py
 
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-langchain site bench-page \
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-integrations site bench-page \
 	bench bench-search bench-search-small bench-full bench-service bench-load soak screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -71,9 +71,9 @@ test-minimal: $(READY)
 test-wheel: $(READY)
 	tests/wheel_install
 
-# LangChain's own tests of vector stores and retrievers, which it installs; half a minute.
-test-langchain: $(READY)
-	tests/integrations/run_standard
+# boltzhash inside and beside other libraries, which it installs, with LangChain's and Haystack's own tests; a minute or two.
+test-integrations: $(READY)
+	tests/integrations/run
 
 # Needs a quiet machine.
 bench-search: $(READY)

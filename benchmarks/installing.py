@@ -38,6 +38,9 @@ IMPORTED = {
     "milvus": ("pymilvus", "collections in Milvus"),
     "ray": ("ray", "encoding on a cluster"),
     "langchain": ("langchain_core.vectorstores", "a collection in LangChain"),
+    "llama-index": ("llama_index.core.vector_stores", "a collection in LlamaIndex"),
+    "haystack": ("haystack", "a collection in Haystack"),
+    "mcp": ("mcp.server", "a collection as tools for assistants"),
 }
 QUESTION, ANSWER = "read a csv file", "csv"
 

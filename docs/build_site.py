@@ -43,13 +43,25 @@ REPOSITORY_PAGES = {  # what lies outside docs/, and its name on the site
 NAVIGATION: dict[str, list[str]] = {
     "Start": ["README.md", "start.md", "is_it_for_me.md", "install.md"],
     "Guides": [
-        *("corpora.md", "collections.md", "filters.md", "duplicates.md", "service.md", "search.md"),
+        *(
+            "corpora.md",
+            "data_frames.md",
+            "collections.md",
+            "filters.md",
+            "duplicates.md",
+            "service.md",
+            "search.md",
+        ),
         *(
             "embeddings.md",
             "labels.md",
             "large_corpora.md",
             "scale.md",
             "langchain.md",
+            "llama_index.md",
+            "haystack.md",
+            "assistants.md",
+            "elsewhere.md",
             "examples/README.md",
         ),
     ],
@@ -104,6 +116,20 @@ API: dict[str, tuple[str, list[str]]] = {  # page: its title, and what is on it
         [
             "boltzhash.integrations.langchain.BoltzhashVectorStore",
             "boltzhash.integrations.langchain.BoltzhashRetriever",
+        ],
+    ),
+    "llama_index": (
+        "LlamaIndex",
+        [
+            "boltzhash.integrations.llama_index.BoltzhashVectorStore",
+            "boltzhash.integrations.llama_index.BoltzhashRetriever",
+        ],
+    ),
+    "haystack": (
+        "Haystack",
+        [
+            "boltzhash.integrations.haystack.BoltzhashDocumentStore",
+            "boltzhash.integrations.haystack.BoltzhashRetriever",
         ],
     ),
     "errors": ("Errors", ["boltzhash.errors"]),

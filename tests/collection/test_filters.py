@@ -115,6 +115,7 @@ def test_every_engine_says_what_the_rules_say(engine: Any, hasher: Hasher) -> No
     collection.add({"id": i, "text": "star", "metadata": m} for i, m in LIBRARY.items())
     for where, expected in TABLE:
         assert collection.within("star", 0, where=where).ids == expected.split(), where
+        assert [found.id for found in collection.matching(where)] == expected.split(), where
 
 
 NAMES = ["a", "b", "a.b", "b.a", "", ".", "\0", "é'\"%"]

@@ -97,7 +97,7 @@ def test_standard_input_can_be_named_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", [7, None, b"corpus.jsonl"])
 def test_what_is_no_path_is_told_what_to_pass(source: object) -> None:
     with pytest.raises(
-        TypeError, match=r"source must be a path or a list of paths, got a .*: pass"
+        TypeError, match=r"source must be a path, a list of paths or a data frame, got a .*: pass"
     ):
         read_corpus(source)  # type: ignore[arg-type]
 

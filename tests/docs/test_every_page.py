@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from boltzhash.cli.parser import build_parser
+from boltzhash.errors import MissingExtraError
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,7 +73,10 @@ def test_commands_have_the_options_that_they_are_shown_with(page: str, line: str
 def test_python_compiles_and_what_it_imports_of_boltzhash_is_there(page: str, code: str) -> None:
     for node in ast.walk(ast.parse(code, page)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "boltzhash":
-            module = import_module(str(node.module))
+            try:
+                module = import_module(str(node.module))
+            except MissingExtraError as error:
+                pytest.skip(f"{error}; tests/integrations runs it")
             for alias in node.names:
                 assert hasattr(module, alias.name), f"{page}: {node.module}.{alias.name}"
 

@@ -11,5 +11,5 @@ PAGE = Path(__file__).parents[2] / "docs" / "install.md"
 
 
 def test_every_extra_is_weighed() -> None:
-    weighed = re.findall(r"^\| `(\w+)` \| [^|]+ \| \d+ \| \d+\.\d\d \|$", PAGE.read_text(), re.M)
+    weighed = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| \d+ \| \d+\.\d\d \|$", PAGE.read_text(), re.M)
     assert sorted(weighed) == sorted(set(required()) - {""})

@@ -14,7 +14,7 @@ def test_every_package_is_listed_with_its_extras() -> None:
     rows = re.findall(
         r"^\| (?!package|---)([\w-]+) \| (?:(`[^|]+`) \| )?[^|]+ \|$", PAGE.read_text(), re.M
     )
-    listed = {name: set(re.findall(r"`(\w+)`", extras)) for name, extras in rows}
+    listed = {name: set(re.findall(r"`([\w-]+)`", extras)) for name, extras in rows}
     wanted: dict[str, set[str]] = {}
     for extra, names in required().items():
         for name in names:

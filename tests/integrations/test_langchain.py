@@ -18,7 +18,6 @@ pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from boltzhash.integrations import langchain
 from boltzhash.integrations.langchain import BoltzhashRetriever, BoltzhashVectorStore
 
 TEXTS = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
@@ -82,12 +81,6 @@ def test_retrievers(store: BoltzhashVectorStore) -> None:
     theirs = store.as_retriever(search_kwargs={"k": 1, "filter": {"shelf": 3}})
     assert [document.id for document in asyncio.run(theirs.ainvoke("butter"))] == ["d"]
     assert len(BoltzhashRetriever(collection=store.collection).invoke("butter", k=2)) == 2
-
-
-def test_by_codes_a_smaller_distance_is_a_higher_score(store: BoltzhashVectorStore) -> None:
-    answer = store.collection.search("planets", 4, by="codes")
-    scores = [score for _, score in langchain.with_scores(answer)]
-    assert scores == [-float(hit.distance or 0) for hit in answer]
 
 
 def test_a_model_of_vectors_is_given_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""LangChain's own tests of vector stores and retrievers; `make test-langchain` runs them."""
+"""LangChain's own tests of vector stores and retrievers; `make test-integrations` runs them."""
 
 from __future__ import annotations
 

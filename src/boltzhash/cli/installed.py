@@ -23,7 +23,12 @@ COMPILED = {
     "search._postings": "searching by words",
     "search._kernel": "searching by codes",
 }
-DEVELOPERS = {"dev", "docs", "engines-test"}  # extras for work on boltzhash itself
+DEVELOPERS = {
+    "dev",
+    "docs",
+    "engines-test",
+    "integrations-test",
+}  # extras for work on boltzhash itself
 _ITSELF = "boltzhash"
 _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[([\w,\s-]+)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")

@@ -20,6 +20,7 @@ from boltzhash.cli import (
     installed,
     searching,
     serving,
+    sharing,
 )
 from boltzhash.cli.reporting import (
     BAD_INPUT,
@@ -36,7 +37,7 @@ from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
-GROUPS = (fitting, encoding, searching, collections, evaluating, serving, demo, installed)
+GROUPS = (fitting, sharing, encoding, searching, collections, evaluating, serving, demo, installed)
 
 
 def main(arguments: list[str] | None = None) -> int:

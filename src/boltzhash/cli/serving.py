@@ -12,6 +12,8 @@ from boltzhash.cli.arguments import add_collection, add_json
 from boltzhash.cli.opening import is_collection, opened, warn_about_password
 from boltzhash.cli.reporting import FILE_ERROR, OK, report, say
 
+HOST, PORT = "127.0.0.1", 8000
+
 
 def add_parsers(subparsers: Any) -> None:
     """Hook the commands into the command line."""
@@ -20,11 +22,17 @@ def add_parsers(subparsers: Any) -> None:
         help="search a collection over HTTP, and on a page",
         description="Serve a collection: an HTTP API and a page to search in. Adding and deleting "
         "need a key, which is taken from the environment (BOLTZHASH_API_KEY); without one they are "
-        "disabled. With a key in BOLTZHASH_READ_KEY, reading needs one as well.",
+        "disabled. With a key in BOLTZHASH_READ_KEY, reading needs one as well. With --mcp, tools for "
+        "assistants instead, which only read.",
     )
     add_collection(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
+    parser.add_argument(
+        "--mcp",
+        action="store_true",
+        help="speak MCP over standard input and output instead of HTTP: an assistant starts it",
+    )
+    parser.add_argument("--host", default=HOST, help=f"address to listen on ({HOST})")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on ({PORT})")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (1)")
     parser.add_argument(
         "--allow-origin",
@@ -64,6 +72,8 @@ def serve(options: argparse.Namespace) -> int:
     from boltzhash.server.metrics import share_between_processes
     from boltzhash.server.settings import KEY_VARIABLE, READ_KEY_VARIABLE, Settings
 
+    if options.mcp:
+        return _serve_tools(options)
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {options.workers}")
     if not 0 <= options.port <= 65535:
@@ -88,6 +98,25 @@ def serve(options: argparse.Namespace) -> int:
             raise needs_extra("serve", "FastAPI and uvicorn", "serve") from None
         has_started = run(settings, options.host, options.port, options.workers, announce=say)
         return OK if has_started else FILE_ERROR
+
+
+def _serve_tools(options: argparse.Namespace) -> int:
+    given = {
+        "--host": options.host != HOST,
+        "--port": options.port != PORT,
+        "--workers": options.workers != 1,
+        "--allow-origin": options.allow_origin,
+        "--allowed-hosts": options.allowed_hosts,
+    }
+    if superfluous := [name for name, is_given in given.items() if is_given]:
+        raise ValueError(
+            f"--mcp speaks over standard input and output: leave out {', '.join(superfluous)}"
+        )
+    from boltzhash.server.assistants import serve_tools
+
+    warn_about_password(options.collection)
+    serve_tools(options.collection)
+    return OK
 
 
 def _check_readable(location: str) -> None:

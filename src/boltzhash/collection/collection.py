@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
+
+import numpy as np
 
 from boltzhash.arguments import check_integer
 from boltzhash.collection.duplicates import (
@@ -52,7 +54,7 @@ from boltzhash.collection.store import (
 )
 from boltzhash.collection.unmatched import FilterWarning, somewhere, why_empty
 from boltzhash.corpus import Document
-from boltzhash.corpus.documents import Id, Scalar, check_id, checked_documents
+from boltzhash.corpus.documents import Documents, Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import (
     Coded,
     CodedQuery,
@@ -75,8 +77,6 @@ from boltzhash.text.words import Words, words_of
 from boltzhash.threads import in_batches, in_threads
 
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
-
-Documents = Iterable[Document | Mapping[str, Any]]
 
 
 class Collection:
@@ -205,6 +205,9 @@ class Collection:
 
     def add(self, documents: Documents, *, features: Any = None) -> int:
         """Add documents, dicts with ``id``, ``text`` and ``metadata`` (optional); returns how many.
+
+        Or the rows of a data frame of pandas or polars, or of a dataset of Hugging Face, whose columns
+        besides ``id`` and ``text`` are metadata (docs/data_frames.md).
 
         They are streamed, 1024 per transaction. An id that is already there, or twice in a batch, is
         a :class:`boltzhash.errors.DuplicateIdError`: nothing from that batch is added, the batches
@@ -654,6 +657,15 @@ class Collection:
         """All documents in the order of insertion, as of the generation at the start."""
         with self._open_lock():
             return self._store.documents()
+
+    def matching(self, where: Where) -> list[Document]:
+        """All documents that a filter lets through, in the order of insertion; see docs/filters.md."""
+        conditions = parse_where(where)
+
+        def found(_: Standing) -> list[Document]:
+            return self._store.documents_at(np.flatnonzero(self._store.passing(conditions)))
+
+        return self._read(found)
 
     def rows(self) -> Rows:
         """All places with their codes, in the order of insertion."""

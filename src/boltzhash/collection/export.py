@@ -36,7 +36,7 @@ def write_jsonl(documents: Iterable[Document], target: Path | IO[str]) -> int:
 def write_codes_of(rows: Rows, ids: Sequence[Id], model: str, target: Path) -> None:
     """Codes with their ids: a Parquet file if it is called so, else a folder as ``encode`` writes it."""
     if target.suffix == ".parquet":
-        _write_parquet(rows, ids, target)
+        _write_parquet(rows, ids, model, target)
         return
     n_bits = rows.codes.shape[1] * 8
     with write_codes(target, n_bits=n_bits, model=model) as writer:
@@ -52,7 +52,7 @@ def _write_lines(documents: Iterable[Document], file: IO[str]) -> int:
     return n
 
 
-def _write_parquet(rows: Rows, ids: Sequence[Id], target: Path) -> None:
+def _write_parquet(rows: Rows, ids: Sequence[Id], model: str, target: Path) -> None:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         pyarrow = importlib.import_module("pyarrow")
@@ -65,8 +65,9 @@ def _write_parquet(rows: Rows, ids: Sequence[Id], target: Path) -> None:
         )
     codes = pyarrow.array(list(map(bytes, rows.codes)), pyarrow.binary(rows.codes.shape[1]))
     table = pyarrow.table({"id": pyarrow.array(ids), "code": codes, "known": rows.known})
+    about = {"boltzhash.model": model}
     with _whole_or_nothing(target, "a Parquet file") as unfinished:
-        parquet.write_table(table, unfinished)
+        parquet.write_table(table.replace_schema_metadata(about), unfinished)
 
 
 @contextmanager

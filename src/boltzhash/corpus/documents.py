@@ -5,39 +5,43 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from boltzhash.corpus import Document
+from boltzhash.corpus.frames import Frame, column_names, frame_documents
 
 Id = str | int
 Scalar = str | int | float | bool
 
 _LARGEST = 2**63 - 1
-_FROM_PANDAS = (
-    "make them of its columns, such as "
-    "({'id': id, 'text': text} for id, text in zip(frame['id'], frame['text']))"
-)
 
 
-def checked_documents(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Document]:
+Documents = Iterable[Document | Mapping[str, Any]] | Frame
+
+
+def checked_documents(documents: Documents) -> Iterator[Document]:
     """Documents from dicts or :class:`Document`s, one by one; raises at the first that is not one.
+
+    Or the rows of a data frame or dataset: :func:`boltzhash.corpus.frames.frame_documents`.
 
     >>> next(checked_documents([{"id": 7, "text": "a", "metadata": {"year": 2020}}]))
     Document(id=7, text='a', metadata={'year': 2020})
     """
+    columns = column_names(documents)
     if isinstance(documents, str | bytes | Mapping | Document):
         raise TypeError(
             f"documents must be a list or another iterable of documents, got one "
             f"{type(documents).__name__}: put it into a list"
         )
-    if hasattr(documents, "to_dict") and hasattr(documents, "items"):  # pandas
+    if hasattr(documents, "to_frame"):  # a Series
         raise TypeError(
             f"documents must be a list or another iterable of documents, got a "
-            f"{type(documents).__name__}: {_FROM_PANDAS}"
+            f"{type(documents).__name__}, one column: pass a data frame with the columns 'id' and 'text'"
         )
-    for number, document in enumerate(documents):
+    rows = documents if columns is None else frame_documents(documents, columns)
+    for number, document in enumerate(cast(Iterable[object], rows)):
         yield _checked(document, number)
 
 

@@ -13,11 +13,11 @@ STANDARD_INPUT = "-"
 def places_of(source: object) -> Iterator[str | Path]:
     """The files and folders that are meant; patterns are filled in."""
     places = [source] if isinstance(source, str | Path) else source
-    if isinstance(places, bytes) or not isinstance(places, Iterable) or hasattr(places, "columns"):
+    if isinstance(places, bytes) or not isinstance(places, Iterable):
         raise TypeError(
-            f"source must be a path or a list of paths, got a {type(source).__name__}; documents that "
-            "are already in memory need no reading: pass their texts to fit, or dicts with 'id' and "
-            "'text' to Collection.add"
+            f"source must be a path, a list of paths or a data frame, got a {type(source).__name__}; "
+            "documents that are already in memory need no reading: pass their texts to fit, or dicts "
+            "with 'id' and 'text' to Collection.add"
         )
     seen_standard_input = False
     for place in places:

@@ -17,6 +17,7 @@ from boltzhash.corpus.folder import (
     read_folder,
 )
 from boltzhash.corpus.formats import FILES, FORMATS, named_format, suffix_of
+from boltzhash.corpus.frames import Frame, column_names, read_frame
 from boltzhash.corpus.lines import text_encoding
 from boltzhash.corpus.places import STANDARD_INPUT, places_of
 from boltzhash.corpus.records import CorpusError, Document, Fields, OnBad, Records, documents
@@ -27,7 +28,7 @@ _OF_TEXTS = Fields("text", "id", metadata=False)  # how folder.py names what is 
 
 
 def read_corpus(
-    source: str | Path | Iterable[str | Path],
+    source: str | Path | Iterable[str | Path] | Frame,
     *,
     text_field: str = "text",
     id_field: str | None = None,
@@ -44,7 +45,8 @@ def read_corpus(
     source
         A file of records (``.jsonl``, ``.ndjson``, ``.csv`` or ``.tsv``, each also with ``.gz``,
         or ``.parquet``), a folder, a pattern such as ``"data/*.jsonl"``, ``-`` for JSONL on standard
-        input, which may be compressed, or a list of these. CSV needs a header row.
+        input, which may be compressed, or a list of these. CSV needs a header row. Or a data frame of
+        pandas or polars, or a dataset of Hugging Face.
         The records of a folder are those of its files; in a folder without files of records each text
         file is a document whose id is its relative path. Subfolders and links are followed. Hidden files
         and binary ones (a NUL byte in the first 8 KiB) are left out, links that lead nowhere with a
@@ -87,6 +89,11 @@ def read_corpus(
     [('a', 'first'), (1, 'second')]
     """
     fields = Fields(text_field, id_field, metadata, id_as_string)
+    columns = column_names(source)
+    if columns is not None:
+        if format is not None:
+            raise CorpusError(f"format= is for files, got {format!r} and a {type(source).__name__}")
+        return documents(read_frame(source, columns, fields), fields, on_bad=on_bad)
     encoding = text_encoding(encoding)
     counted = itertools.count()  # over all files
     parts = [

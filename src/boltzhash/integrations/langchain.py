@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from boltzhash.collection import Answer, Collection
+from boltzhash.collection import Collection
 from boltzhash.corpus import Document as OwnDocument
 from boltzhash.errors import needs_extra
 from boltzhash.hashers import CorrSH, Hasher
+from boltzhash.integrations.scores import with_scores
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -54,7 +55,7 @@ class BoltzhashRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
         answer = self.collection.search(query, k or self.k, where=self.where, by=self.by)
-        return [document for document, _ in with_scores(answer)]
+        return [as_langchain(document) for document, _ in with_scores(answer)]
 
 
 class BoltzhashVectorStore(VectorStore):
@@ -157,22 +158,13 @@ class BoltzhashVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """The same with scores: more is better, and what is the most depends on the question."""
         vector = None if self._embedding is None else np.array(self._embedding.embed_query(query))
-        return with_scores(self.collection.search(query, k, where=filter, features=vector))
+        answer = self.collection.search(query, k, where=filter, features=vector)
+        return [(as_langchain(document), score) for document, score in with_scores(answer)]
 
 
 def vectors_of(embedding: Embeddings, texts: Sequence[str]) -> Any:
     """float64 (n, n_dimensions), rows in the order of the texts."""
     return np.array(embedding.embed_documents(list(texts)))
-
-
-def with_scores(answer: Answer) -> list[tuple[Document, float]]:
-    """Hits as LangChain has them. By codes alone there is no score: then less distance is more."""
-    found = []
-    for hit in answer:
-        assert hit.document is not None  # of a collection they always have one
-        score = hit.score if hit.score is not None else -float(hit.distance or 0)
-        found.append((as_langchain(hit.document), score))
-    return found
 
 
 def as_langchain(document: OwnDocument) -> Document:

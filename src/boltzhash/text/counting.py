@@ -144,7 +144,10 @@ def _how_to_make_it_text(value: object) -> str:
     if isinstance(value, bytes):
         return f"{kind}: decode them first, such as with text.decode('utf-8')"
     if value is None or value != value:  # NaN
-        return f"{kind}, a missing value: leave it out, or make it '' (Series.fillna('') in pandas)"
+        return (
+            f"{kind}, a missing value: leave it out, or make it '' (fillna('') in pandas, "
+            "fill_null('') in polars)"
+        )
     if isinstance(value, dict | tuple) and "text" in (*getattr(value, "_fields", ()), *value):
         return f"{kind}: pass only its text"
     return f"{kind}"

@@ -29,6 +29,7 @@ from boltzhash.hashers.shared.documents import (
 from boltzhash.hashers.shared.estimator import (
     Estimator,
     check_is_fitted,
+    check_names_in,
     check_random_state,
     validate_data,
     validate_rows,
@@ -211,21 +212,40 @@ class Hasher(Estimator):
 
     def fit_transform(
         self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
-    ) -> NDArray[Any]:
+    ) -> Any:
         """:meth:`fit`, then :meth:`transform` of the same documents."""
         documents = list(X) if isinstance(X, Iterator) else X  # they are read twice
         fitted = self.fit(documents, y, features=features, **fitting)
         return fitted.transform(documents, features=features)
 
-    def transform(self, X: Any = None, *, features: Any = None) -> NDArray[Any]:
+    def transform(self, X: Any = None, *, features: Any = None) -> Any:
         """What ``output`` asks for: packed codes as :meth:`encode` gives them, or bits, a column each.
+
+        An array, or a data frame if :meth:`set_output` asks for one.
 
         ``X`` and ``features`` are those of :meth:`encode`. Bits are bool (n_documents, n_bits), for
         estimators that compare columns, such as ``KNeighborsClassifier(metric="hamming")``; with packed
         codes they would compare bytes, which means nothing.
         """
         codes = self.encode(X, features=features)
-        return unpack(codes) if self.output == "bits" else codes
+        return self._contained(unpack(codes) if self.output == "bits" else codes, X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The columns of :meth:`transform`: ``itq0``, ``itq1``, … for bits, ``itq_byte0``, … for codes.
+
+        ``input_features`` changes nothing. If the model was fitted on a matrix, they must be the names
+        of its columns; of texts there is only the name of their column.
+        """
+        check_is_fitted(self)
+        if self.tfidf_ is None and input_features is not None:
+            check_names_in(self, input_features)
+        name, n = type(self).__name__.lower(), self.n_bits
+        names = (
+            [f"{name}{bit}" for bit in range(n)]
+            if self.output == "bits"
+            else [f"{name}_byte{byte}" for byte in range(n // 8)]
+        )
+        return np.array(names, dtype=object)
 
     def encode(self, X: Any = None, *, features: Any = None) -> Codes:
         """The packed code of each document: uint8, n_bits / 8 bytes, bit 0 the highest of the first.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.corpus.frames import column_names
 from boltzhash.hashers.shared.inference import Floats
 
 DocumentRows: TypeAlias = sparse.csr_matrix | Floats  # what a network reads: words, or features
@@ -22,13 +23,15 @@ def as_texts(X: Any) -> Iterable[str] | None:
             f"X must be a list of texts or a matrix, got a single {type(X).__name__}: "
             "put it into a list"
         )
-    if sparse.issparse(X) or not isinstance(X, Iterable):
+    if sparse.issparse(X):
+        return None
+    _refuse_frame_of_texts(X)
+    if not isinstance(X, Iterable):
         return None
     if isinstance(X, Mapping):
         raise ValueError(
             "X must be a list of texts or a matrix, got a dict: pass its texts, such as X.values()"
         )
-    _refuse_frame_of_texts(X)
     n_dimensions = getattr(X, "ndim", None)
     if n_dimensions is not None:
         kind = getattr(getattr(X, "dtype", None), "kind", "O")
@@ -42,17 +45,24 @@ def as_texts(X: Any) -> Iterable[str] | None:
 
 def _refuse_frame_of_texts(X: Any) -> None:
     """A DataFrame of numbers is a matrix; one with other columns has its texts in one of them."""
-    dtypes = getattr(X, "dtypes", None)
-    if not hasattr(X, "columns") or not isinstance(dtypes, Iterable):
-        return
-    columns = list(X.columns)
-    if all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes):
+    try:
+        columns = column_names(X)
+    except TypeError as error:
+        raise ValueError(f"X must be a list of texts or a matrix, {error}") from None
+    if columns is None or all(map(_is_of_numbers, getattr(X, "dtypes", [None]))):
         return
     column = "text" if "text" in columns or not columns else columns[0]
     raise ValueError(
         f"X must be a list of texts or a matrix, got a {type(X).__name__} with the columns "
         f"{', '.join(map(repr, columns))}: pass the column with the texts, such as X[{column!r}]"
     )
+
+
+def _is_of_numbers(dtype: Any) -> bool:
+    """Whether a type of a column is one of numbers; those of polars have no kind."""
+    if hasattr(dtype, "is_numeric"):
+        return bool(dtype.is_numeric())
+    return getattr(dtype, "kind", "O") in "biuf"
 
 
 def one_by_one(X: Any) -> Iterable[Any]:

@@ -8,14 +8,17 @@ without it, NumPy and SciPy do the checks that are needed.
 from __future__ import annotations
 
 import inspect
+import sys
 from abc import ABC
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.errors import NotFittedError
+from boltzhash.arguments import check_choice
+from boltzhash.errors import MissingExtraError, NotFittedError, needs_extra
 
 
 class Estimator(ABC):  # the abstract methods are in Hasher
@@ -69,6 +72,30 @@ class Estimator(ABC):  # the abstract methods are in Hasher
             return None
         return str(estimator_html_repr(self))
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """What ``transform`` gives: an array (``"default"``), or a data frame of pandas or polars.
+
+        Its columns are those of :meth:`get_feature_names_out`. None changes nothing. Until it is set,
+        what ``sklearn.set_config(transform_output=…)`` says holds. A saved model does not keep it.
+        """
+        if transform is not None:
+            check_choice("transform", transform, CONTAINERS)
+            self._sklearn_output_config = {"transform": transform}  # where clone looks for it
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the columns that ``transform`` gives."""
+        raise NotImplementedError
+
+    def _contained(self, values: NDArray[Any], X: object) -> Any:
+        """What ``transform`` has made of X, in the container that was asked for."""
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if kind is None and "sklearn" in sys.modules:
+            kind = sys.modules["sklearn"].get_config()["transform_output"]
+        if kind in (None, "default"):
+            return values
+        return FRAMES[kind](values, self.get_feature_names_out(), X)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
@@ -81,6 +108,30 @@ class Estimator(ABC):  # the abstract methods are in Hasher
 
     def __sklearn_is_fitted__(self) -> bool:
         raise NotImplementedError
+
+
+def _pandas_frame(values: NDArray[Any], names: NDArray[np.object_], X: object) -> Any:
+    """With the index of X, if it has one."""
+    try:
+        import pandas
+    except ImportError:
+        raise needs_extra("set_output(transform='pandas')", "pandas", "pandas") from None
+    index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
+    return pandas.DataFrame(values, index=index, columns=names)
+
+
+def _polars_frame(values: NDArray[Any], names: NDArray[np.object_], X: object) -> Any:
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtraError(
+            "set_output(transform='polars') needs polars, which is not installed: pip install polars"
+        ) from None
+    return polars.DataFrame(values, schema=names.tolist(), orient="row")
+
+
+FRAMES = {"pandas": _pandas_frame, "polars": _polars_frame}
+CONTAINERS = ("default", *FRAMES)
 
 
 def check_is_fitted(estimator: Estimator) -> None:
@@ -96,6 +147,18 @@ def check_is_fitted(estimator: Estimator) -> None:
     except ImportError:
         raise NotFittedError(message) from None
     raise ScikitLearnsError(message)
+
+
+def check_names_in(estimator: Estimator, input_features: Any) -> None:
+    """Refuse names that are not those of the columns that ``fit`` has seen; in scikit-learn's words."""
+    seen, n = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if seen is not None and list(seen) != list(input_features):
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(input_features) != n:
+        raise ValueError(
+            "input_features should have length equal to number of "
+            f"features ({n}), got {len(input_features)}"
+        )
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:

@@ -1,4 +1,4 @@
-"""The example of docs/langchain.md is run: it prints what the page says."""
+"""The examples of the pages on other libraries are run: they print what the pages say."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ import pytest
 
 from command_line import environment
 
-PAGE = Path(__file__).parents[2] / "docs" / "langchain.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    "langchain.md": "langchain_core",
+    "llama_index.md": "llama_index.core",
+    "haystack.md": "haystack",
+    "data_frames.md": "pandas",
+    "assistants.md": "mcp",
+}
 
 
-def test_the_example_prints_what_the_page_says(tmp_path: Path) -> None:
-    pytest.importorskip("langchain_core", reason="langchain-core is not installed")
-    text = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_example_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
+    pytest.importorskip(PAGES[page])
+    text = (DOCS / page).read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     (printed,) = re.findall(r"^```text\n(.*?)^```", text, re.M | re.S)
     done = subprocess.run(
