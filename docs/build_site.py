@@ -43,15 +43,8 @@ REPOSITORY_PAGES = {  # what lies outside docs/, and its name on the site
 NAVIGATION: dict[str, list[str]] = {
     "Start": ["README.md", "start.md", "is_it_for_me.md", "install.md"],
     "Guides": [
-        *(
-            "corpora.md",
-            "data_frames.md",
-            "collections.md",
-            "filters.md",
-            "duplicates.md",
-            "service.md",
-            "search.md",
-        ),
+        *("corpora.md", "data_frames.md", "collections.md", "filters.md", "duplicates.md"),
+        *("drift.md", "service.md", "search.md"),
         *(
             "embeddings.md",
             "labels.md",

@@ -21,6 +21,7 @@ from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, EXPERIMENTS, LENGTHS, MAIN, SHALLOW, WITHOUT
 from experiments.tables import (
     claims,
+    drift,
     field,
     gradients,
     label_free,
@@ -306,6 +307,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "label-free": label_free.ranks_table,
     "label-free-picks": label_free.picks_table,
     "labels": labels.labels_table,
+    "drift": drift.drift_table,
     "retrieval": retrieval.figures_table,
     "retrieval-ratios": retrieval.ratios_table,
     "retrieval-differences": retrieval.differences_table,

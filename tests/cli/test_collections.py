@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -162,6 +163,49 @@ def test_a_check_says_that_all_is_well(made: Made) -> None:
         "stats", made.collection, "--check"
     )
     assert "checked" not in succeed("stats", made.collection)
+
+
+def test_stats_show_drift(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = succeed("stats", made.collection).splitlines()
+    assert lines[-3] == (
+        "unknown words: 0.0% in the latest 60 documents, 0.0% expected by the model"
+    )
+    assert lines[-2].startswith("bits: balance 0.")
+    assert lines[-2].endswith("shares moved by 0.000, 0.073 by chance")
+    assert lines[-1] == "fitting again: cannot be told, 60 documents are too few"
+    newer = [{"id": f"new {i}", "text": f"violin cello harp{i}"} for i in range(60)]
+    succeed("add", made.collection, write_jsonl(tmp_path / "newer.jsonl", newer), "-q")
+    lines = succeed("stats", made.collection).splitlines()
+    place = made.collection
+    assert lines[-1] == (
+        f"fitting again: worth it. boltzhash export {place} -o all.jsonl; boltzhash fit all.jsonl "
+        f"--method ITQ --bits 32 --language english -o newer; boltzhash rehash {place} newer"
+    )
+    facts = json.loads(succeed("stats", made.collection, "--json"))["drift"]
+    assert (facts["documents"], facts["is_worth_fitting"]) == (120, True)
+    assert facts["unknown_words"] > 0.3 > facts["unknown_words_expected"] == 0
+    for command in lines[-1].removeprefix("fitting again: worth it. ").split("; "):
+        program, *arguments = shlex.split(command)
+        assert program == "boltzhash"
+        monkeypatch.chdir(tmp_path)
+        succeed(*arguments)
+    assert succeed("stats", made.collection).endswith("fitting again: not worth it yet\n")
+
+
+def test_stats_of_nothing_and_of_damage_say_why_drift_is_not_known(
+    made: Made, tmp_path: Path
+) -> None:
+    with Collection.open(made.collection) as collection:
+        hasher = collection.hasher
+    Collection.create(tmp_path / "empty", hasher).close()
+    assert succeed("stats", tmp_path / "empty").endswith(
+        "drift: not known, since there are no documents\n"
+    )
+    with contextlib.closing(sqlite3.connect(made.collection / "collection.sqlite")) as connection:
+        connection.execute("UPDATE documents SET text = 'changed by hand' WHERE id = 7")
+        connection.commit()
+    assert "drift: not known, since " in succeed("stats", made.collection)
+    assert json.loads(succeed("stats", made.collection, "--json"))["drift"] is None
 
 
 def test_control_characters_do_not_reach_a_terminal(made: Made) -> None:

@@ -79,6 +79,9 @@ def test_a_model_is_not_learned_if_one_is_named(made: Made, tmp_path: Path) -> N
         ("--language", "german"),
         ("--seed", 0),
         ("--max-memory", "1GB"),
+        ("--stop-words", made.corpus),
+        ("--min-df", 1),
+        ("--max-df", 0.5),
     ):
         message = refused("index", made.model, made.corpus, "-o", tmp_path / "new", *option)
         assert message == (
@@ -86,6 +89,28 @@ def test_a_model_is_not_learned_if_one_is_named(made: Made, tmp_path: Path) -> N
             f"{made.model}"
         )
     assert not (tmp_path / "new").exists()
+
+
+def test_which_words_are_learned_can_be_chosen(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_words = tmp_path / "words.txt"
+    stop_words.write_text("moon Star\n  sun\n")
+    options = ("--stop-words", stop_words, "--min-df", 3, "--max-df", 0.3)
+    library = tmp_path / "library"
+    succeed("index", corpus, "-o", library, *options)
+    model = fitted(library)
+    assert model.get_params()["stop_words"] == ["moon", "Star", "sun"]
+    assert (model.min_df, model.max_df) == (3, 0.3)
+    assert not {"moon", "star", "sun"} & set(model.tfidf_.words_)
+    with Collection.open(library) as collection:  # as if it had been interrupted
+        collection.delete(document.id for document in collection)
+    stop_words.write_text("moon")
+    message = refused("index", corpus, "-o", library, *options)
+    assert f"{library} was begun with --stop-words of 3 words, got of 1 words: give" in message
+    gone = refused("index", corpus, "-o", tmp_path / "new", "--stop-words", "gone.txt", code=5)
+    assert "gone.txt" in gone
+    assert "max_df must be" in refused("index", corpus, "-o", tmp_path / "new", "--max-df", 3)
 
 
 def test_a_model_comes_before_its_corpus_wherever_the_options_are(

@@ -59,7 +59,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     for command in commands():
         assert re.search(rf"^    {command}\s+\w", shown, re.MULTILINE)
     codes = re.findall(r"^  (\d+)  \S", shown.partition("exit codes:\n")[2], re.MULTILINE)
-    assert codes == ["0", "2", "3", "4", "5", "130"]
+    assert codes == ["0", "1", "2", "3", "4", "5", "130"]
 
 
 def test_version() -> None:

@@ -80,3 +80,15 @@ def test_without_standard_output_there_is_no_traceback(fitted: Fitted, tmp_path:
     result = run_apart(*arguments, program=CLOSED_STREAMS)
     assert (result.code, result.err) == (0, "")
     assert contents(tmp_path / "codes") == contents(fitted.codes)
+
+
+def test_nothing_is_coloured(made: Made) -> None:
+    """So that NO_COLOR has nothing to turn off; the help is Python's own, and heeds it."""
+    for arguments in (
+        ("search", made.collection, "moon orbit"),
+        ("stats", made.collection),
+        ("doctor", made.collection),
+        ("explain", made.collection, "--nonsense"),
+    ):
+        done, shown = run_on_terminal(*arguments)
+        assert "\x1b" not in done.out + done.err + shown

@@ -27,7 +27,9 @@ from hypothesis.stateful import (
 from boltzhash import Hasher
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
+from boltzhash.collection.drift import LATEST, measured_drift
 from boltzhash.corpus import Document
+from boltzhash.encoding.coding import Given, coded_documents
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
@@ -421,6 +423,22 @@ def test_many_batches_and_a_generator(engine: Any, hasher: Hasher) -> None:
     assert len(collection) == n
     expected = [i for i in range(n) if i % 3]
     assert collection.within("star", 0).ids[: len(expected)] == expected
+
+
+def test_drift_is_that_of_the_documents_inserted_last(engine: Any, hasher: Hasher) -> None:
+    collection = engine.create(hasher)
+    assert collection.drift() is None  # of no documents
+    texts = [f"star {'moon' if i % 3 else 'quasar'} x{i}" for i in range(LATEST + 60)]
+    collection.add({"id": i, "text": text} for i, text in enumerate(texts))
+    collection.upsert([{"id": 3, "text": "bread"}])  # which keeps its place
+    collection.delete([20, LATEST + 10, LATEST + 59])
+    left = [i for i in range(len(texts)) if i not in (20, LATEST + 10, LATEST + 59)]
+    documents = [Document(i, "bread" if i == 3 else texts[i]) for i in left[-LATEST:]]
+    assert documents[0].id == 58
+    expected = measured_drift(hasher, coded_documents(hasher, [Given(d) for d in documents]))
+    assert collection.drift() == expected
+    assert expected is not None
+    assert expected.documents == LATEST
 
 
 SENTENCE = "a star is a ball of gas that shines by its own light and a planet is not"

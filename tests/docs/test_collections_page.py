@@ -36,13 +36,15 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert on_a_folder.pop().startswith("boltzhash serve library ")  # which would not end
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOLTZHASH_CACHE", str(tmp_path / "cache"))
-    texts = [f"planets and moons {i} times, bread and butter {i // 3}" for i in range(40)]
+    texts = [
+        f"planets and moons {i} times, bread and butter {i // 3}, no{i % 9}" for i in range(40)
+    ]
     for name, seed in {"model": 0, "new-model": 1}.items():
         ITQ(n_bits=64, random_state=seed).fit(texts).save(name)
     for name, some in {"corpus": texts[:30], "more": texts[30:]}.items():
         records = [{"id": f"{name}-{i}", "text": text} for i, text in enumerate(some)]
         Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)))
-    assert len(on_a_folder) == 14
+    assert len(on_a_folder) == 15
     for line in on_a_folder:
         program, *arguments = shlex.split(line, comments=True)
         assert program == "boltzhash"

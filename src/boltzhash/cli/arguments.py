@@ -86,6 +86,32 @@ def add_features(parser: argparse.ArgumentParser, meaning: str) -> None:
     parser.add_argument("--features", metavar="FILE.npy", help=f"{meaning}; rows in the same order")
 
 
+def add_words(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Which words a model learns. Not given: None."""
+    parser.add_argument(
+        "--stop-words",
+        metavar="FILE",
+        help="words to leave out, separated by blanks or line ends, in place of the language's",
+    )
+    parser.add_argument(
+        "--min-df", type=int, metavar="N", help="leave out words of fewer documents than this (1)"
+    )
+    parser.add_argument(
+        "--max-df",
+        type=float,
+        metavar="SHARE",
+        help="leave out words of more than this share of the documents (0.5)",
+    )
+
+
+def given_words(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a hasher that the options of :func:`add_words` name."""
+    given: dict[str, Any] = {"min_df": options.min_df, "max_df": options.max_df}
+    if options.stop_words is not None:
+        given["stop_words"] = Path(options.stop_words).read_text(encoding="utf-8").split()
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where",

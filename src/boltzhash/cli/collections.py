@@ -34,10 +34,12 @@ from boltzhash.cli.opening import (
 )
 from boltzhash.cli.reporting import NOTHING_KEPT, OK, RESUMES, interruption_says, report, say
 from boltzhash.cli.skipping import SkippedRecords, skipped_records
-from boltzhash.errors import ChangedDocumentsError
+from boltzhash.errors import ChangedDocumentsError, CollectionError
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
+    from boltzhash.collection.drift import Drift
+    from boltzhash.hashers import Hasher
 
 
 def add_parsers(subparsers: Any) -> None:
@@ -106,7 +108,8 @@ def add_parsers(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "stats",
         help="what a collection holds and costs",
-        description="Documents, model, and bytes, in total and per document.",
+        description="Documents, model, and bytes, in total and per document; how far the documents "
+        "added last are from those that the model was fitted on, and whether fitting again is worth it.",
     )
     add_collection(parser)
     parser.add_argument(
@@ -249,6 +252,9 @@ def stats(options: argparse.Namespace) -> int:
         if options.check:
             collection.check()
         facts = collection.stats()
+        drift = drift_of(collection)
+        about_drift = drift_lines(drift, collection)
+    facts["drift"] = None if isinstance(drift, str) else drift.as_json()
     made_from = f" from {facts['features']} features" if facts["features"] else ""
     lines = [
         f"{facts['documents']} documents, {facts['bits']} bits ({facts['method']}{made_from}), "
@@ -261,13 +267,69 @@ def stats(options: argparse.Namespace) -> int:
         lines.append(f"unfinished: {facts['unfinished']['name']}")
     if facts["rehash"]:
         lines.append(f"rehash under way: {facts['rehash']['documents']} documents done")
+    lines += about_drift
     if options.check:
         facts["checked"] = True
-        lines.append("checked: " + _what_was_checked(options.collection, facts))
+        lines.append("checked: " + what_was_checked(options.collection, facts))
     return report(options, facts, "\n".join(lines))
 
 
-def _what_was_checked(location: str, facts: dict[str, Any]) -> str:
+def drift_of(collection: Collection) -> Drift | str:
+    """How far a collection is from what its model was fitted on, or why nobody knows."""
+    if not len(collection):
+        return "there are no documents"
+    try:
+        drift = collection.drift()
+    except CollectionError as error:  # stats says what it can of a damaged collection
+        return str(error)
+    if drift is None:
+        return "the model was saved before models kept what they were fitted on"
+    return drift
+
+
+def drift_lines(drift: Drift | str, collection: Collection) -> list[str]:
+    """What :func:`drift_of` has found, for people; the last line says whether to fit again."""
+    from boltzhash.collection.drift import ENOUGH
+
+    if isinstance(drift, str):
+        return [f"drift: not known, since {drift}"]
+    lines = []
+    if drift.unknown_words is not None and drift.unknown_words_expected is not None:
+        lines.append(
+            f"unknown words: {drift.unknown_words:.1%} in the latest {drift.documents} documents, "
+            f"{drift.unknown_words_expected:.1%} expected by the model"
+        )
+    lines.append(
+        f"bits: balance {drift.bit_balance:.2f}, {drift.bit_balance_expected:.2f} in what the model was "
+        f"fitted on; shares moved by {drift.bit_shift:.3f}, {drift.bit_shift_by_chance:.3f} by chance"
+    )
+    if drift.is_worth_fitting is None:
+        why = (
+            "are too few" if drift.documents < ENOUGH else "have codes that are not made from words"
+        )
+        lines.append(f"fitting again: cannot be told, {drift.documents} documents {why}")
+    elif not drift.is_worth_fitting:
+        lines.append("fitting again: not worth it yet")
+    else:
+        place = shlex.quote(collection.location)
+        lines.append(
+            f"fitting again: worth it. boltzhash export {place} -o all.jsonl; "
+            f"{_fit_again(collection.hasher, place)}; boltzhash rehash {place} newer"
+        )
+    return lines
+
+
+def _fit_again(hasher: Hasher, place: str) -> str:
+    """The command that goes on from a collection's model, or fits another like it if that cannot be."""
+    if hasher.takes_start:
+        return f"boltzhash fit all.jsonl --from {place} -o newer"
+    options = f"--method {type(hasher).__name__} --bits {hasher.n_bits}"
+    options += f" --language {hasher.language or 'none'}{' --stem' if hasher.stem else ''}"
+    return f"boltzhash fit all.jsonl {options} -o newer"
+
+
+def what_was_checked(location: str, facts: dict[str, Any]) -> str:
+    """What a check that found no damage says of a collection."""
     from boltzhash.collection.engines import parse_location
     from boltzhash.collection.locations import FOLDER
 

@@ -14,6 +14,8 @@ from boltzhash.cli.arguments import (
     add_corpus,
     add_features,
     add_json,
+    add_words,
+    given_words,
     read_documents,
     read_vectors,
     with_progress,
@@ -53,11 +55,14 @@ def _add_fit(subparsers: Any) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
     parser.add_argument(
-        "--method", default="CorrSH", metavar="NAME", help="see `boltzhash methods` (CorrSH)"
+        "--from",
+        dest="start",
+        metavar="MODEL",
+        help="go on from a model or a collection's: its settings and the words it knows are kept, new "
+        "words are learned, in fewer epochs; afterwards `boltzhash rehash` the collections that use it",
     )
-    parser.add_argument(
-        "--bits", type=int, default=64, help="length of a code, a multiple of 8 (64)"
-    )
+    parser.add_argument("--method", metavar="NAME", help="see `boltzhash methods` (CorrSH)")
+    parser.add_argument("--bits", type=int, help="length of a code, a multiple of 8 (64)")
     parser.add_argument(
         "--published",
         action="store_true",
@@ -70,6 +75,7 @@ def _add_fit(subparsers: Any) -> None:
     parser.add_argument("--rank", help='rank of the couplings between bits, or "full" (10)')
     parser.add_argument("--learning-rate", type=float, help="of Adam, at its highest (0.005)")
     parser.add_argument("--max-words", type=int, help="size of the vocabulary (10000)")
+    add_words(parser)
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
@@ -85,7 +91,7 @@ def _add_fit(subparsers: Any) -> None:
         action="store_true",
         help="count the spellings of a word as one (sort, sorts, sorting), as index does",
     )
-    parser.add_argument("--seed", type=int, default=0, help="same seed, same codes (0)")
+    parser.add_argument("--seed", type=int, help="same seed, same codes (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (auto)")
     parser.add_argument(
         "--force", action="store_true", help="replace a finished model that is already at MODEL"
@@ -121,9 +127,10 @@ def fit(options: argparse.Namespace) -> int:
 
     output = Path(options.output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    start = time.monotonic()
+    began = time.monotonic()
     with interruption_says(lambda: _what_is_kept(checkpoint)), heartbeat("fitting"):
-        hasher = _chosen_hasher(options)
+        start = None if options.start is None else _model_at(options.start)
+        hasher = _chosen_hasher(options) if start is None else _going_on(options, start)
         _check_new(output, options.force)
         skipped = skipped_records(options, options.output)
         documents = read_documents(options, skipped, field=options.labels)
@@ -134,10 +141,14 @@ def fit(options: argparse.Namespace) -> int:
             features=read_vectors(options),
             max_memory=options.max_memory,
             checkpoint=checkpoint,
+            start=start,
         )
         hasher.save(output)
     shutil.rmtree(checkpoint, ignore_errors=True)
-    report = _report(hasher, output, time.monotonic() - start)
+    report = _report(hasher, output, time.monotonic() - began)
+    if start is not None:
+        new_words = hasher.n_features_in_ - start.n_features_in_
+        report.update({"from": options.start, "new_words": new_words})
     if skipped is not None:
         report.update(skipped.report())
     if options.json:
@@ -220,6 +231,8 @@ def _print_for_people(report: dict[str, Any]) -> None:
         f"words, {report['seconds']} s\n"
         f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
     )
+    if "from" in report:
+        print(f"went on from {report['from']}: {report['new_words']} new words")
     if "labels" in report:
         labels = report["labels"]
         print(
@@ -237,11 +250,12 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     """The hasher that the command line asks for; raises if it does not have an option that was given."""
     from boltzhash.hashers import HASHERS, CorrSH
 
-    if options.method not in HASHERS:
-        raise ValueError(f"--method must be one of {', '.join(HASHERS)}, got {options.method!r}")
-    kind = HASHERS[options.method]
+    method = "CorrSH" if options.method is None else options.method
+    if method not in HASHERS:
+        raise ValueError(f"--method must be one of {', '.join(HASHERS)}, got {method!r}")
+    kind = HASHERS[method]
     if options.published and kind is not CorrSH:
-        raise ValueError(f"--published is for CorrSH, got --method {options.method}")
+        raise ValueError(f"--published is for CorrSH, got --method {method}")
     chosen = {
         "epochs": options.epochs,
         "rank": _rank(options.rank),
@@ -250,11 +264,12 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     }
     if options.labels is not None and not kind.takes_labels:
         takers = ", ".join(name for name, other in HASHERS.items() if other.takes_labels)
-        raise ValueError(f"--labels is for {takers}, got --method {options.method}")
+        raise ValueError(f"--labels is for {takers}, got --method {method}")
     settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
         if name not in kind.defaults():
-            raise ValueError(f"--{name.replace('_', '-')} is not an argument of {options.method}")
+            raise ValueError(f"--{name.replace('_', '-')} is not an argument of {method}")
+    settings |= given_words(options)
     if options.stem:
         settings["stem"] = True
     if options.language is not None:
@@ -263,7 +278,29 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
         if name in kind.defaults():
             settings[name] = value
     make = CorrSH.as_published if options.published else kind
-    return make(options.bits, random_state=options.seed, **settings)
+    bits = 64 if options.bits is None else options.bits
+    return make(bits, random_state=options.seed or 0, **settings)
+
+
+def _going_on(options: argparse.Namespace, start: Hasher) -> Hasher:
+    """A hasher with the settings of a model, but for those that say how it is fitted."""
+    for name in ("method", "bits", "rank", "published", "language", "stem"):
+        if getattr(options, name) not in (None, False):
+            raise ValueError(
+                f"--{name} is what {options.start} has: leave it out, or leave out --from"
+            )
+    if options.labels is not None and not start.takes_labels:
+        raise ValueError(f"--labels is not for {type(start).__name__}, which {options.start} is")
+    given = {
+        "learning_rate": options.learning_rate,
+        "max_words": options.max_words,
+        "random_state": options.seed,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    changes |= given_words(options)
+    if start.takes_start:  # others refuse to go on, and have no epochs either
+        changes |= {"epochs": options.epochs, "device": options.device, "verbose": True}
+    return type(start)(**{**start.get_params(), **changes})
 
 
 def methods(options: argparse.Namespace) -> int:
@@ -292,14 +329,18 @@ def _rank(text: str | None) -> int | str | None:
         return text  # "full", or something that the model's own check names
 
 
-def explain(options: argparse.Namespace) -> int:
+def _model_at(place: str) -> Hasher:
+    """The model that was saved there, or that the collection there has."""
     from boltzhash.hashers import load
 
-    if is_collection(options.model):
-        with opened(options.model) as collection:
-            hasher = collection.hasher
-    else:
-        hasher = load(options.model)
+    if not is_collection(place):
+        return load(place)
+    with opened(place) as collection:
+        return collection.hasher
+
+
+def explain(options: argparse.Namespace) -> int:
+    hasher = _model_at(options.model)
     if not hasattr(hasher, "explain"):
         raise ValueError(f"a {type(hasher).__name__} has no decoder to explain its bits with")
     if options.words < 1:

@@ -136,7 +136,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"boltzhash {facts['boltzhash']}, Python {facts['python']}, {facts['platform']}",
             f"folder    {facts['folder']}",
             f"packages  {has_all}",
-            f"compiled  {_compiled(facts['compiled'])}",
+            f"compiled  {compiled(facts['compiled'])}",
             f"kernel    {_kernel(facts)}",
             f"GPU       {_gpus(facts['gpus'])}",
             "extras",
@@ -145,7 +145,8 @@ def describe(facts: dict[str, Any]) -> str:
     )
 
 
-def _compiled(parts: dict[str, bool]) -> str:
+def compiled(parts: dict[str, bool]) -> str:
+    """Which parts are compiled, and what to do about others."""
     missing = [name for name, is_there in parts.items() if not is_there]
     if sys.platform == "win32" and missing == ["search._kernel"]:
         return "all that is on Windows, where searching by codes has no kernel"

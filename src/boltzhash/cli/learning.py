@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boltzhash.cli.arguments import corpus_name, read_documents, with_progress
+from boltzhash.cli.arguments import (
+    add_words,
+    corpus_name,
+    given_words,
+    read_documents,
+    with_progress,
+)
 from boltzhash.cli.opening import opened_if_there
 from boltzhash.cli.reporting import say
 from boltzhash.errors import MissingExtraError, TrainingError
@@ -24,6 +30,7 @@ FEWEST = 200
 BITS, SEED = 64, 0
 
 _ARGUMENTS = {"bits": "n_bits", "language": "language", "seed": "random_state"}  # of every hasher
+_WORDS = ("stop_words", "min_df", "max_df")
 
 
 def add_learning(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +43,7 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
         "--language",
         help=f"of the texts: {', '.join(LANGUAGES)}, or none (english if not given)",
     )
+    add_words(learning)
     learning.add_argument("--seed", type=int, help=f"same seed, same codes ({SEED} if not given)")
     learning.add_argument(
         "--max-memory",
@@ -46,7 +54,7 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
 
 def refuse_learning(options: argparse.Namespace) -> None:
     """A model that is there is not learned again."""
-    for name in (*_ARGUMENTS, "max_memory"):
+    for name in (*_ARGUMENTS, *_WORDS, "max_memory"):
         if getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is for a model that is learned here: leave it out, or "
@@ -81,13 +89,18 @@ def opened_or_learned(options: argparse.Namespace, vectors: Any = None) -> Colle
 
 def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
     params = begun.hasher.get_params()
+    options_of = {argument: option for option, argument in _ARGUMENTS.items()}
     for name, value in _given(options).items():
         if params[name] != value:
-            option = next(o for o, argument in _ARGUMENTS.items() if argument == name)
+            option = options_of.get(name, name).replace("_", "-")
             raise ValueError(
-                f"{begun.location} was begun with --{option} {params[name] or 'none'}, got "
-                f"{value or 'none'}: give the same, or another --output"
+                f"{begun.location} was begun with --{option} {_shown(params[name])}, got "
+                f"{_shown(value)}: give the same, or another --output"
             )
+
+
+def _shown(value: object) -> str:
+    return f"of {len(value)} words" if isinstance(value, list) else str(value or "none")
 
 
 def _learned(options: argparse.Namespace, checkpoint: Path | None, vectors: Any) -> Hasher:
@@ -149,7 +162,8 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of a hasher that the options name."""
     named = {argument: getattr(options, option) for option, argument in _ARGUMENTS.items()}
     given = {name: value for name, value in named.items() if value is not None}
-    return {name: None if value == "none" else value for name, value in given.items()}
+    chosen = {name: None if value == "none" else value for name, value in given.items()}
+    return {**chosen, **given_words(options)}
 
 
 def _texts(options: argparse.Namespace) -> Iterable[str]:

@@ -13,7 +13,9 @@ import sys
 
 from boltzhash.cli import (
     collections,
+    completion,
     demo,
+    doctor,
     encoding,
     evaluating,
     fitting,
@@ -37,7 +39,10 @@ from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
-GROUPS = (fitting, sharing, encoding, searching, collections, evaluating, serving, demo, installed)
+GROUPS = (
+    *(fitting, sharing, encoding, searching, collections, evaluating, serving, demo),
+    *(installed, doctor, completion),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,11 +12,13 @@ from typing import Any
 
 from boltzhash.text.tokens import printable
 
-OK, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED, FILE_ERROR, INTERRUPTED = 0, 2, 3, 4, 5, 130
+OK, SOMETHING_TO_DO, BAD_INPUT, MISSING_EXTRA, TRAINING_FAILED = 0, 1, 2, 3, 4
+FILE_ERROR, INTERRUPTED = 5, 130
 
 EXIT_CODES = """\
 exit codes:
   0  done
+  1  doctor found something to do
   2  wrong arguments or bad input (the message names the file, line or argument)
   3  an optional dependency is missing (the message says what to install)
   4  training failed: it diverged, or all documents got the same code

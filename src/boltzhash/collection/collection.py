@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 
 from boltzhash.arguments import check_integer
+from boltzhash.collection.drift import LATEST, Drift, measured_drift
 from boltzhash.collection.duplicates import (
     MIN_SIMILARITY,
     DuplicateGroup,
@@ -720,6 +721,17 @@ class Collection:
         """Documents, bits, model, generation, the recall of approximate search, and bytes."""
 
         return self._read(lambda now: statistics(self._store, now, self._hasher_of(now)))
+
+    def drift(self) -> Drift | None:
+        """How far the latest 1,000 documents are from those that the model was fitted on.
+
+        :class:`boltzhash.collection.drift.Drift` says what is compared, docs/drift.md from where on
+        fitting again is worth it. None if there are no documents, or if the model was saved before
+        models kept what they were fitted on.
+        """
+        return self._read(
+            lambda now: measured_drift(self._hasher_of(now), self._store.latest(LATEST))
+        )
 
     def check(self) -> None:
         """Read everything and compare it with what was written; raises if something is damaged.

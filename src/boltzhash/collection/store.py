@@ -182,6 +182,9 @@ class Store(Protocol):
     def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
         """The next n documents after a place, in the order of insertion, with their places."""
 
+    def latest(self, n: int) -> list[Coded]:
+        """The n documents that were inserted last, with their codes, in the order of insertion."""
+
     def documents(self) -> Iterator[Document]:
         """All of one generation, in the order of insertion; called outside ``read``."""
 

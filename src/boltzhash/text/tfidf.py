@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from boltzhash.arguments import check_integer, check_number
 from boltzhash.text.counting import Counter, Counts, count_words, make_counter
 from boltzhash.text.sampling import Room, Sample, take_sample
 from boltzhash.text.stemming import (
+    Numbers,
     StemmedCounter,
     numbered_stems,
     shortest_spellings,
@@ -63,6 +64,9 @@ class TfIdf:
     coverage_ : float or None
         The share of the documents' words that are in the vocabulary, stop words and those above
         ``max_df`` not counted; None if it was not learned here.
+    unseen_ : float or None
+        The share of words, counted likewise, that would be unknown in a further document like these:
+        those that are not in the vocabulary, or are only there for the one document that has them.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class TfIdf:
     columns_: NDArray[np.int32] | None
     idf_: NDArray[np.float64]
     coverage_: float | None = None
+    unseen_: float | None = None
 
     def __init__(
         self,
@@ -118,13 +123,24 @@ class TfIdf:
         tfidf._set_vocabulary(spellings, columns, idf)
         return tfidf
 
-    def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
-        """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
-        counter = make_counter([], self._pattern)
+    def fit_transform(self, texts: Iterable[str], known: TfIdf | None = None) -> sparse.csr_matrix:
+        """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator.
+
+        What ``known`` has learned is kept: its words, with their weights and in their columns, come
+        before the ``max_words`` at most that are new.
+
+        >>> known, grown = TfIdf(), TfIdf()
+        >>> _ = known.fit_transform(["a red apple", "a green pear", "a train"])
+        >>> grown.fit_transform(["a red bus", "a tram", "pears"], known).shape
+        (3, 8)
+        >>> grown.words_
+        ['apple', 'green', 'pear', 'red', 'train', 'bus', 'pears', 'tram']
+        """
+        counter = make_counter([] if known is None else known.spellings_, self._pattern)
         counted = count_words(texts, counter, grow=True)
         words = counter.words()
         frequency = np.bincount(counted.numbers, minlength=len(words))
-        return self._learn(Sample(words, frequency, len(counted.ends) - 1, counted))
+        return self._learn(Sample(words, frequency, len(counted.ends) - 1, counted), known)
 
     def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
         """Learn the vocabulary from all documents, and weigh those for which there is room."""
@@ -139,8 +155,11 @@ class TfIdf:
             )
         return learned
 
-    def _learn(self, sample: Sample) -> sparse.csr_matrix:
-        """Learn the vocabulary from what was counted, and weigh the documents that were kept."""
+    def _learn(self, sample: Sample, known: TfIdf | None = None) -> sparse.csr_matrix:
+        """Learn the vocabulary from what was counted, and weigh the documents that were kept.
+
+        What is known already has the first numbers.
+        """
         spellings, frequency, n_documents, counts = sample
         words, stems = spellings, None
         if self._stems_of is not None:
@@ -149,11 +168,63 @@ class TfIdf:
             frequency, counts = stemmed(stems, frequency, counts)
         chosen = self._chosen(words, frequency, n_documents)
         idf = np.log((1 + n_documents) / (1 + frequency[chosen])) + 1
+        barely = int(frequency[chosen].min()) if len(chosen) == self.max_words else self.min_df
+        lasting = chosen[frequency[chosen] > barely]  # with any one document fewer
+        n_before = 0
+        if known is not None:
+            before, n_before = _numbers_of_columns(known, stems), len(known.spellings_)
+            is_new = ~np.isin(chosen, before)
+            chosen = np.concatenate([before, chosen[is_new]])
+            idf = np.concatenate([known.idf_, idf[is_new]])
         if stems is None:
             self._set_vocabulary([words[j] for j in chosen], None, idf)
         else:
             self._set_vocabulary(*spellings_of(chosen, spellings, stems), idf)
+        numbers = np.arange(len(spellings)) if stems is None else stems
+        stays = np.isin(numbers, lasting) & (sample.frequency > 1)
+        stays[:n_before] = True
+        self.unseen_ = self._share_unknown(spellings, sample.frequency, n_documents, stays)
         return self._weigh(_matrix(counts, len(words))[:, chosen])
+
+    def unknown_share(self, texts: Iterable[str], known: Set[str]) -> float | None:
+        """Which share of the words of some documents is not among those that are known.
+
+        Each word of a document counts once; stop words, and unknown ones in more than ``max_df`` of
+        these documents, do not. None if no word is left.
+
+        >>> TfIdf().unknown_share(["the red tram", "a green apple", "a bus"], {"red", "green", "bus"})
+        0.4
+        """
+        counter = make_counter([], self._pattern)
+        counted = count_words(texts, counter, grow=True)
+        words = counter.words()
+        frequency = np.bincount(counted.numbers, minlength=len(words))
+        is_known = np.array([word in known for word in words], dtype=bool)
+        return self._share_unknown(words, frequency, len(counted.ends) - 1, is_known)
+
+    def _share_unknown(
+        self,
+        words: list[str],
+        frequency: NDArray[np.int64],
+        n_documents: int,
+        is_known: NDArray[np.bool_],
+    ) -> float | None:
+        unknown = self._telling(words, frequency, n_documents) & ~is_known
+        n = int(frequency[unknown | is_known].sum())
+        return float(frequency[unknown].sum() / n) if n else None
+
+    def _telling(
+        self, words: list[str], frequency: NDArray[np.int64], n_documents: int
+    ) -> NDArray[np.bool_]:
+        """Which words are neither stop words nor in more than ``max_df`` of the documents."""
+        most = max(self.max_df * n_documents, 1)
+        return np.array(
+            [
+                df <= most and word not in self._stop_words
+                for word, df in zip(words, frequency, strict=True)
+            ],
+            dtype=bool,
+        )
 
     def _chosen(
         self, words: list[str], frequency: NDArray[np.int64], n_documents: int
@@ -161,13 +232,7 @@ class TfIdf:
         """The numbers of the words of the vocabulary, in the order of the alphabet."""
         if n_documents == 0:
             raise ValueError("the corpus is empty: at least 2 documents are needed")
-        telling = np.array(
-            [
-                df <= max(self.max_df * n_documents, 1) and word not in self._stop_words
-                for word, df in zip(words, frequency, strict=True)
-            ],
-            dtype=bool,
-        )
+        telling = self._telling(words, frequency, n_documents)
         usable = telling & (frequency >= self.min_df)
         everywhere = frequency == n_documents
         if not usable.any() and everywhere.any() and everywhere.all() and n_documents > 1:
@@ -213,6 +278,18 @@ def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> froze
             raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
         return frozenset(token for word in stop_words for token in tokenize(word))
     return stop_words_of(language) if language is not None else frozenset()
+
+
+def _numbers_of_columns(known: TfIdf, stems: Numbers | None) -> NDArray[np.int64]:
+    """The number of the word, or of the stem, in each column of what is known.
+
+    Words that are known have been counted first, so that their numbers are those of their spellings.
+    """
+    if stems is None or known.columns_ is None:
+        return np.arange(len(known.words_))
+    numbers = np.empty(len(known.words_), dtype=np.int64)
+    numbers[known.columns_] = stems[: len(known.columns_)]
+    return numbers
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:

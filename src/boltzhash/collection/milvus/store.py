@@ -334,6 +334,16 @@ class MilvusStore:
             after += _PAGE
         return found[:n]
 
+    def latest(self, n: int) -> list[Coded]:
+        found: list[Coded] = []
+        last = self._state.last_place
+        while len(found) < n and last > 0:
+            places = [f"place > {last - _PAGE}", f"place <= {last}"]
+            rows = sorted(self._generations.query(places, CODED), key=lambda row: int(row["place"]))
+            found = [*map(coded_of, rows), *found]
+            last -= _PAGE
+        return found[-n:]
+
     def documents(self) -> Iterator[Document]:
         """All, in the order of insertion; ends with an error where others take rows away meanwhile."""
         reading = self._milvus.reading

@@ -415,6 +415,13 @@ class PostgresStore:
         )
         return [(place, coded_of(*columns)) for place, *columns in rows]
 
+    def latest(self, n: int) -> list[Coded]:
+        rows = self._run(
+            f"SELECT {CODED} FROM documents JOIN codes USING (place) ORDER BY place DESC LIMIT %s",
+            [n],
+        )
+        return [coded_of(*columns) for columns in rows][::-1]
+
     def documents(self) -> Iterator[Document]:
         # On its own connection, so that the snapshot holds while others are read.
         connection = self._connection.connected()

@@ -54,6 +54,16 @@ def coded_after(
         yield row[0], _coded(database, state, row)
 
 
+def latest_coded(database: Database, state: State, n: int) -> list[Coded]:
+    """The documents that were inserted last, with their codes, in the order of insertion."""
+    rows = database.connection.execute(
+        f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) ORDER BY place DESC "
+        "LIMIT ?",
+        (n,),
+    )
+    return [_coded(database, state, row) for row in rows][::-1]
+
+
 def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
     """The documents with those of the ids that exist."""
     columns = f"{_COLUMNS}, {_CODE}"

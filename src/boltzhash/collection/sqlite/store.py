@@ -33,6 +33,7 @@ from boltzhash.collection.sqlite.reads import (
     documents_at,
     find_coded,
     ids_at,
+    latest_coded,
 )
 from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
 from boltzhash.collection.sqlite.snapshot import Snapshot
@@ -260,6 +261,9 @@ class SqliteStore:
 
     def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
         return list(coded_after(self._database, self._state, after, n))
+
+    def latest(self, n: int) -> list[Coded]:
+        return latest_coded(self._database, self._state, n)
 
     def coded_here(self) -> Iterator[Coded]:
         return all_coded(self._database, self._state)

@@ -42,6 +42,8 @@ from boltzhash.hashers.shared.features import (
     check_rows,
     feature_blocks,
 )
+from boltzhash.hashers.shared.fitted_on import PREFIX, FittedOn
+from boltzhash.hashers.shared.going_on import Start
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.labels import Labels, read_labels
 from boltzhash.hashers.shared.poor_codes import complaints
@@ -88,14 +90,17 @@ class Hasher(Estimator):
     fit_needs: ClassVar[str | None] = None  # beside what is always there; never to hash
     takes_features: ClassVar[bool] = False
     takes_labels: ClassVar[bool] = False
+    takes_start: ClassVar[bool] = False
     weight_beside_words: ClassVar[float] = (
         0.15  # of codes in the score of a search: docs/retrieval.md
     )
 
     tfidf_: TfIdf | None
     feature_scaling_: FeatureScaling | None  # None when fitted without features
+    fitted_on_: FittedOn | None  # None of a model saved before there was this
     distinct_codes_: int  # of the training documents
     bit_balance_: float
+    _start: Start | None = None  # while it is fitted, what the fit goes on from
 
     def __init__(
         self,
@@ -147,6 +152,7 @@ class Hasher(Estimator):
         max_memory: int | str | None = None,
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
+        start: Hasher | None = None,
     ) -> Self:
         """Learn to hash from documents, and from labels if there are some.
 
@@ -173,6 +179,11 @@ class Hasher(Estimator):
         on_epoch : callable, optional
             Called after every epoch with this hasher in its current state: it can hash, and its
             ``history_`` ends with that epoch.
+        start : Hasher, optional
+            A fitted model of the same kind and shape to go on from, with documents that have come since,
+            or with all there are now. It keeps its words with their weights and learns new ones, and
+            takes fewer epochs than a fit from nothing. Codes of the two are not comparable: hash
+            everything again. For the methods with a word decoder.
         """
         check_n_bits(self.n_bits)
         check_choice("output", self.output, ("codes", "bits"))
@@ -193,11 +204,12 @@ class Hasher(Estimator):
         folder = Path(checkpoint) if checkpoint is not None else None
         before = dict(self.__dict__)
         try:
+            self._start = self._checked_start(start, dense, max_memory)
             matrix = self._fit_documents(X, self._room(max_memory))
             check_enough_to_learn(matrix)
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
-            self.feature_scaling_ = None
+            self.feature_scaling_ = self.fitted_on_ = None
             taught = words_a_row(matrix) > 0  # a document without words teaches nothing
             inputs = dense if dense is None or taught.all() else dense[taught]
             labels = self._labels(y, taught)
@@ -208,7 +220,19 @@ class Hasher(Estimator):
             if isinstance(error, TrainingError) and folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)  # resuming from there would fail again
             raise
+        self._start = None
         return self
+
+    def _checked_start(
+        self, start: Hasher | None, features: Features | None, max_memory: object
+    ) -> Start | None:
+        """What to go on from, or an error if this method cannot."""
+        if start is None:
+            return None
+        raise ValueError(
+            f"{type(self).__name__} learns all at once and cannot go on from a fitted model; methods "
+            f"that can are {', '.join(WITH_A_WORD_DECODER)}"
+        )
 
     def fit_transform(
         self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
@@ -311,6 +335,19 @@ class Hasher(Estimator):
         check_is_fitted(self)
         return np.concatenate([words_a_row(self._as_rows(block)) for block in self._word_blocks(X)])
 
+    def unknown_word_share(self, texts: Iterable[str]) -> float | None:
+        """Which share of the words of some documents the model does not know.
+
+        Each word of a document counts once; stop words, and unknown ones in more than ``max_df`` of
+        these documents, do not. ``fitted_on_.unknown_words`` is what to expect of documents like those
+        of the fit. None if no word is left.
+        """
+        check_is_fitted(self)
+        known = self._words()
+        if known is None:
+            raise self._knows_no_words()
+        return self._make_tfidf().unknown_share(texts, set(known))
+
     def tfidf(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """The model's tf-idf of texts, rows of length 1: what it reads, and what reranking compares.
 
@@ -318,11 +355,14 @@ class Hasher(Estimator):
         """
         check_is_fitted(self)
         if self.tfidf_ is None:
-            raise ValueError(
-                f"this {type(self).__name__} was fitted on a matrix and knows no words: pass tf-idf "
-                f"rows with {self.n_features_in_} columns, or fit it on texts"
-            )
+            raise self._knows_no_words()
         return self.tfidf_.transform(texts)
+
+    def _knows_no_words(self) -> ValueError:
+        return ValueError(
+            f"this {type(self).__name__} was fitted on a matrix and knows no words: pass tf-idf "
+            f"rows with {self.n_features_in_} columns, or fit it on texts"
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder; one already there is replaced whole or not at all."""
@@ -346,7 +386,9 @@ class Hasher(Estimator):
         later |= set() if self.stem else {"stem"}
         params = self._plain_params(leave_out=tuple(later))
         settings = {"class": type(self).__name__, **params}
-        return fingerprint(settings, self._stored_arrays(), self._words())
+        arrays = self._stored_arrays()
+        made_of = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+        return fingerprint(settings, made_of, self._words())
 
     def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
         params = self.get_params(deep=False)
@@ -368,6 +410,8 @@ class Hasher(Estimator):
                 arrays["tfidf.columns"] = self.tfidf_.columns_
         if self.feature_scaling_ is not None:
             arrays.update(self.feature_scaling_.arrays())
+        if self.fitted_on_ is not None:
+            arrays.update(self.fitted_on_.arrays())
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
         return arrays
 
@@ -387,6 +431,7 @@ class Hasher(Estimator):
         hasher = cls(**params)
         hasher.n_features_in_ = int(arrays["n_features"][0])
         hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
+        hasher.fitted_on_ = FittedOn.from_arrays(arrays, hasher.n_bits)
         hasher.tfidf_ = None
         if words is not None:
             idf, columns = arrays["tfidf.idf"], arrays.get("tfidf.columns")
@@ -462,11 +507,27 @@ class Hasher(Estimator):
         texts = as_texts(X)
         if texts is None and room is not None:
             raise ValueError("max_memory is for texts, got a matrix: it is already in memory")
+        known = None if self._start is None else self._start.tfidf
+        if self._start is not None and (texts is None) != (known is None):
+            raise ValueError(
+                f"start was fitted on {'a matrix' if known is None else 'texts'}, got "
+                f"{'a matrix' if texts is None else 'texts'}: go on with the same"
+            )
         if texts is None:
             matrix = check_not_negative(validate_data(self, X, reset=True, at_least=2))
             self.tfidf_ = None
             return matrix
-        tfidf = TfIdf(
+        tfidf = self._make_tfidf()
+        if room is None:
+            matrix = tfidf.fit_transform(texts, known)
+        else:
+            matrix = tfidf.fit_sample(texts, room, self._draw_seed())
+        self.tfidf_ = tfidf
+        self.n_features_in_ = len(tfidf.words_)
+        return matrix
+
+    def _make_tfidf(self) -> TfIdf:
+        return TfIdf(
             language=self.language,
             stem=self.stem,
             stop_words=self.stop_words,
@@ -475,13 +536,6 @@ class Hasher(Estimator):
             min_df=self.min_df,
             max_df=self.max_df,
         )
-        if room is None:
-            matrix = tfidf.fit_transform(texts)
-        else:
-            matrix = tfidf.fit_sample(texts, room, self._draw_seed())
-        self.tfidf_ = tfidf
-        self.n_features_in_ = len(tfidf.words_)
-        return matrix
 
     def _blocks(self, X: Any, features: Any = None) -> Iterator[DocumentRows]:
         """Documents as rows, a block at a time, so that memory does not grow; at least one."""
@@ -570,6 +624,8 @@ class Hasher(Estimator):
                 f"training collapsed: all {matrix.shape[0]} documents got the same code. "
                 f"{self._collapse_advice()}"
             )
+        unseen = self.tfidf_.unseen_ if self.tfidf_ is not None else None
+        self.fitted_on_ = FittedOn.of(codes, unseen)
         coverage = self.tfidf_.coverage_ if self.tfidf_ is not None else None
         for complaint in complaints(codes, coverage):
             logger.warning(complaint)

@@ -18,6 +18,7 @@ from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted
 from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
+from boltzhash.hashers.shared.going_on import Start
 from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
 from boltzhash.hashers.shared.labels import Labelling, Labels, guessed_shares, held_out_agreement
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
@@ -25,12 +26,14 @@ from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
 
 if TYPE_CHECKING:
+    from boltzhash.hashers.shared.base import Hasher
     from boltzhash.training.batches import Batch, Documents, Terms
     from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder, WordDecoder
     from boltzhash.training.tensors import Generator, Tensor
 
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
+GOING_ON = 0.3  # of these, if a fit goes on from a fitted model
 LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
@@ -54,6 +57,13 @@ NOT_TOLD_BY_WORDS = (
     "labels are not used: words do not tell those that were held out better than chance would; "
     "label_weight=… teaches them all the same"
 )
+
+# Arguments that say how a model is fitted, not what it is: a fit that goes on may have its own.
+MAY_DIFFER = {
+    *("epochs", "batch_size", "learning_rate", "learning_rate_decay", "unigram_start", "dropout"),
+    *("stop_words", "max_words", "min_df", "max_df", "output", "random_state", "device", "verbose"),
+    *("label_weight", "label_likelihood", "label_guesses", "label_neighbours"),
+}
 
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
 
@@ -90,7 +100,8 @@ class DeepHasher(TrainedHasher):
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
-        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps.
+        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps; less than
+        a third of that if the fit goes on from a fitted model.
     batch_size : int, default=200
     learning_rate : float, default=5e-3
         Of Adam, at its highest.
@@ -129,6 +140,9 @@ class DeepHasher(TrainedHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
+    fitted_on_ : FittedOn or None
+        What drift is measured by: how many documents, how many unknown words to expect, the mean of each
+        bit. None of a model that was saved before there was this.
     labelling_ : Labelling or None
         How many documents had how many labels in the fit, and how well words tell them: 0 if they were
         not used. None when fitted without. Not saved.
@@ -138,6 +152,7 @@ class DeepHasher(TrainedHasher):
 
     takes_features: ClassVar[bool] = True
     takes_labels: ClassVar[bool] = True
+    takes_start: ClassVar[bool] = True
     weight_beside_words: ClassVar[float] = 0.3
 
     labelling_: Labelling | None  # None without labels
@@ -290,7 +305,8 @@ class DeepHasher(TrainedHasher):
         rows: DocumentRows = matrix
         if features is not None:
             rows = features
-            self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
+            scaling = None if self._start is None else self._start.feature_scaling
+            self.feature_scaling_ = scaling or FeatureScaling.learn(rows, self.input_length)
         inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = self._draw_seed()
@@ -299,6 +315,8 @@ class DeepHasher(TrainedHasher):
         model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1], n_labels)
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
+        if self._start is not None:
+            model.start_from(self._start.grown(matrix))
 
         def take() -> None:
             self._take_weights(model)
@@ -315,6 +333,41 @@ class DeepHasher(TrainedHasher):
             take=take,
         )
         self._check_learned(targets)
+
+    def _checked_start(
+        self, start: Hasher | None, features: Features | None, max_memory: object
+    ) -> Start | None:
+        if start is None:
+            return None
+        start = self._of_same_shape(start)
+        if max_memory is not None:
+            raise ValueError(
+                "max_memory takes a sample of many documents, but start goes on with a few: give one "
+                "or the other"
+            )
+        n_columns = None if features is None else features.shape[1]
+        if start.n_feature_columns != n_columns:
+            raise ValueError(
+                f"start makes codes from {_read(start.n_feature_columns)}, got {_read(n_columns)}"
+            )
+        return Start(start.tfidf_, start.weights_, start.feature_scaling_, start._found_by_codes())
+
+    def _of_same_shape(self, start: Hasher) -> DeepHasher:
+        """``start``; refused if its weights are for another network, or for words cut differently."""
+        check_is_fitted(start)
+        if not isinstance(start, DeepHasher) or type(start) is not type(self):
+            raise ValueError(
+                f"start must be a fitted {type(self).__name__}, got a {type(start).__name__}"
+            )
+        own = self._plain_params()
+        for name, value in start._plain_params().items():
+            if name not in MAY_DIFFER and own[name] != value:
+                raise ValueError(f"start was fitted with {name}={value!r}, got {own[name]!r}")
+        return start
+
+    def _found_by_codes(self) -> bool:
+        """Whether neighbours were found with the help of codes, if the method has neighbours."""
+        return False
 
     def _build(
         self,
@@ -407,7 +460,8 @@ class DeepHasher(TrainedHasher):
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
             return self.epochs
-        return enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, MINIMUM_STEPS)
+        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, MINIMUM_STEPS)
+        return enough if self._start is None else math.ceil(GOING_ON * enough)
 
     def _shapes(self) -> Shapes:
         scaling = self.feature_scaling_
@@ -467,3 +521,7 @@ class DeepHasher(TrainedHasher):
                 raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
             for value in pair:
                 check_number(name, value, at_least=0)
+
+
+def _read(n_columns: int | None) -> str:
+    return "words" if n_columns is None else f"features of {n_columns} columns"
