@@ -50,7 +50,7 @@ EXTENSIONS = [
     extension(
         f"boltzhash.text.{name}", [f"{TEXT.as_posix()}/{name}.c"], [], depends=paths(TEXT, "*.h")
     )
-    for name in ("_tokens", "_blanks")
+    for name in ("_tokens", "_blanks", "_lines")
 ]
 EXTENSIONS += [
     extension(

@@ -19,6 +19,7 @@ from boltzhash.version import __version__
 COMPILED = {
     "text._tokens": "counting words",
     "text._blanks": "indexing words",
+    "text._lines": "showing why something is a hit",
     "hashers.shared._layers": "encoding",
     "search._postings": "searching by words",
     "search._kernel": "searching by codes",

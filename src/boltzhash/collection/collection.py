@@ -63,6 +63,7 @@ from boltzhash.encoding.coding import (
     Query,
     code_of,
     coded_documents,
+    coded_queries,
     coded_query,
     given_documents,
     like_coded,
@@ -111,6 +112,7 @@ class Collection:
         self._lock = threading.RLock()
         self._is_open = True
         self._held: Standing | None = None
+        self._ahead: tuple[str, dict[str, CodedQuery]] = "", {}  # by which model, and what
 
     @classmethod
     def create(cls, location: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
@@ -381,7 +383,7 @@ class Collection:
 
         def answer(standing: Standing) -> Answer:
             hasher = self._hasher_of(standing)
-            coded = coded_query(hasher, query, features)
+            coded = self._coded(standing, query, features)
             request = checked(self._store, hasher, coded)
             matching: Mask | None = None
             if coded.text is None or request.by == "codes":
@@ -401,6 +403,23 @@ class Collection:
             return with_counts(found, self._store, standing, request.conditions, matching, counted)
 
         return _pointed_out(self._read(answer))
+
+    def code_ahead(self, texts: Sequence[str]) -> None:
+        """Make the codes of texts that will be searched for next, all at once.
+
+        A model codes sixteen texts in less than three times the time of one. The answers are the same.
+        """
+        with self._open_lock():
+            model, hasher = self._coder
+            self._ahead = model, dict(zip(texts, coded_queries(hasher, texts), strict=True))
+
+    def _coded(self, standing: Standing, query: Query | None, features: Any) -> CodedQuery:
+        model, ahead = self._ahead
+        if features is None and isinstance(query, str) and model == standing.model:
+            coded = ahead.get(query)
+            if coded is not None:
+                return coded
+        return coded_query(self._hasher_of(standing), query, features)
 
     def more_like(
         self, id: Id, k: int = 10, *, by: str | None = None, where: Where | None = None

@@ -50,11 +50,11 @@ class Order(Protocol):
 
 def by_words(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
     """In the order of the tf-idf cosine of their texts with the query."""
-    if query.words is None:
+    if query.text is None:
         raise ValueError("order 'words' compares words: search for a text, not for a code")
     if not nearest:
         return []
-    order = rerank(query.words, hasher.tfidf([hit.text for hit in nearest]))
+    order = rerank(hasher.tfidf([query.text]), hasher.tfidf([hit.text for hit in nearest]))
     return [nearest[row] for row in order.tolist()]
 
 

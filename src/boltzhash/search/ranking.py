@@ -114,12 +114,28 @@ def rank(
     matching = found.scores != 0
     if allowed is not None:
         matching &= allowed[: len(matching)]
+    rows = _contenders(scores, k)
+    candidates, scores, words = candidates[rows], scores[rows], words[rows]
     if query.code is None:
         order = np.lexsort((candidates, -scores))[:k]
         return Ranked(candidates[order], scores[order], words[order], None, matching)
-    distances = hamming(query.code[None], packed)[0]
+    distances = hamming(query.code[None], packed[rows])[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
     return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
+
+
+def _contenders(scores: Floats, k: int) -> NDArray[np.intp]:
+    """The rows that can be among the first k: few are left to sort.
+
+    They have a score as high as the kth.
+
+    >>> _contenders(np.array([1.0, 3.0, 2.0, 2.0]), 2).tolist()
+    [1, 2, 3]
+    """
+    if len(scores) <= k:
+        return np.arange(len(scores))
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores >= least)
 
 
 def _in_either(one: Places, other: Places) -> Places:
@@ -129,7 +145,9 @@ def _in_either(one: Places, other: Places) -> Places:
     [1, 2, 3]
     """
     places = np.sort(np.concatenate([one, other]))
-    return np.asarray(places[np.diff(places, prepend=-1) > 0])
+    is_first = np.ones(len(places), dtype=np.bool_)
+    np.not_equal(places[1:], places[:-1], out=is_first[1:])
+    return np.asarray(places[is_first])
 
 
 def sureness(code: Codes, margins: Floats | None) -> Floats:

@@ -72,5 +72,7 @@ def agreement(weights: Floats, codes: Codes) -> Floats:
     >>> agreement(np.array([3.0, -4.0] + [0.0] * 6), np.array([[0b1000_0000], [0]], dtype=np.uint8))
     array([1.4, 0.2])
     """
-    signs = np.unpackbits(codes, axis=1).astype(np.float64) * 2 - 1
+    signs = np.unpackbits(codes, axis=1).astype(np.float64)
+    signs *= 2
+    signs -= 1
     return np.asarray(signs @ weights / max(float(np.linalg.norm(weights)), 1e-12))

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 
 from boltzhash.collection import FilterWarning
 from boltzhash.server import refusals
+from boltzhash.server.express import Express
 from boltzhash.server.guard import Guard
 from boltzhash.server.pages import pages
 from boltzhash.server.routes import api, operations
@@ -67,6 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(api)
     app.include_router(operations)
     app.include_router(pages)
+    app.add_middleware(Express, service=service)
     middleware: dict[str, Any] = {"settings": settings, "metrics": service.metrics}
     app.add_middleware(Guard, **middleware)
     return app

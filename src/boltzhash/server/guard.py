@@ -16,11 +16,10 @@ import hashlib
 import hmac
 import ipaddress
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -55,6 +54,17 @@ _GZIP = b"\x1f\x8b"  # how what gzip wrote begins; JSON does not
 SILENCE_SECONDS = 1.0  # of a client whose body is refused: it has stopped sending, and listens
 
 
+Head = Mapping[str, str]  # the headers of a request, by their names in lower case
+
+
+def _head_of(scope: Scope) -> Head:
+    """The first of each name, as Starlette's Headers has it; that looks through all every time."""
+    decoded = [
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+    ]
+    return dict(reversed(decoded))
+
+
 class _RefusedError(Exception):
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -77,7 +87,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        headers = Headers(scope=scope)
+        headers = _head_of(scope)
         request_id = note_request_id(headers.get("x-request-id"))
         extra = {"x-request-id": request_id, **self._cross_origin_headers(headers)}
         outgoing = _Outgoing(send, extra)
@@ -105,7 +115,7 @@ class Guard:
             elapsed = time.perf_counter() - start
             self._metrics.observe(method, route, outgoing.status, elapsed)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Head) -> Response | None:
         refusal = self._refusal_of_head(scope, headers)
         if refusal is not None:
             return refusal
@@ -125,7 +135,7 @@ class Guard:
             return Response(status_code=204, headers=allowed)
         return None
 
-    def _refusal_of_reader(self, headers: Headers) -> Response | None:
+    def _refusal_of_reader(self, headers: Head) -> Response | None:
         if may_read(self._settings, headers):
             return None
         return error_response(
@@ -135,7 +145,7 @@ class Guard:
             headers={"www-authenticate": 'Basic realm="boltzhash"'},
         )
 
-    def _refusal_of_head(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refusal_of_head(self, scope: Scope, headers: Head) -> Response | None:
         size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADERS:
             return headers_too_large()
@@ -153,13 +163,13 @@ class Guard:
     def _is_our_host(self, host: str) -> bool:
         return _is_host_of(self._settings.origins, self._settings.allowed_hosts, host)
 
-    def _cross_origin_headers(self, headers: Headers) -> dict[str, str]:
+    def _cross_origin_headers(self, headers: Head) -> dict[str, str]:
         origin = headers.get("origin")
         if origin is None or origin not in self._settings.origins:
             return {}
         return {"access-control-allow-origin": origin, "vary": "Origin"}
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, headers: Head, receive: Receive) -> bytes:
         """The whole body, within limits of size and time."""
         if "content-length" in headers and "transfer-encoding" in headers:
             await _drain(receive)  # which of the two holds is what attackers make use of
@@ -212,13 +222,13 @@ def _is_host_of(origins: tuple[str, ...], allowed_hosts: tuple[str, ...], host: 
     return True
 
 
-def is_key(settings: Settings, headers: Headers) -> bool:
+def is_key(settings: Settings, headers: Head) -> bool:
     """Whether a request carries the key for writing."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and _is_same(given, settings.api_key)
 
 
-def may_read(settings: Settings, headers: Headers) -> bool:
+def may_read(settings: Settings, headers: Head) -> bool:
     """Whether a request may be answered: with a key for reading, if it carries one of the two.
 
     As a password, too, with any user: a browser asks for that, and then the page works.
@@ -242,7 +252,7 @@ def _is_same(given: str, key: str | None) -> bool:
     return hmac.compare_digest(hashlib.sha256(key.encode()).digest(), theirs)
 
 
-def _is_embedded_elsewhere(headers: Headers) -> bool:
+def _is_embedded_elsewhere(headers: Head) -> bool:
     """Whether a page of another site loads this as a picture, a script or a frame.
 
     Browsers send no Origin with those, but say so in another header. Following a link to us is fine.

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from typing import Any, NamedTuple
 
 from boltzhash.corpus import Document
-from boltzhash.search.snippet import best_line
-from boltzhash.text.tokens import UNSPACED
+from boltzhash.search.snippet import lines_of
 from boltzhash.text.words import Words
 
 _SNIPPET_LENGTH = 240
 _SEARCHED = 8_000  # characters of a text in which a snippet is looked for
 _BEGINNING = 1_000  # the same if no words were asked for, so that the first line is shown
-
-_TOKENS = re.compile(r"\S+")
-_RUNS = re.compile(f"([{UNSPACED}]+)|(?:(?![{UNSPACED}])[^\\W_])+")
-_CORE = re.compile(r"\w(?:.*\w)?")
 
 
 class Sought(NamedTuple):
@@ -51,10 +45,11 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
     searched = text[: _SEARCHED if sought.words else _BEGINNING]
-    line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut.of, sought.tokens_of)
+    lines = lines_of(sought.cut)
+    line = lines.best(searched, sought.words, _SNIPPET_LENGTH)
     pieces: list[dict[str, Any]] = []
     end = 0
-    for start, stop in _spans(line, sought):
+    for start, stop in lines.spans(line, sought.words):
         if start > end:
             pieces.append({"text": line[end:start]})
         pieces.append({"text": line[start:stop], "marked": True})
@@ -71,32 +66,7 @@ def words_in(text: str, sought: Sought) -> list[str]:
     ['reads', 'e-mail']
     """
     forms: dict[frozenset[str], str] = {}
-    for start, end in _spans(text, sought):
+    for start, end in lines_of(sought.cut).spans(text, sought.words):
         asked_for = sought.words.intersection(sought.cut.of(text[start:end]))
         forms.setdefault(asked_for, text[start:end].lower())
     return list(forms.values())
-
-
-def _spans(text: str, sought: Sought) -> Iterator[tuple[int, int]]:
-    """Where words stand that were asked for: parts of a name if they were, else the whole name."""
-    having = sought.tokens_of(text.split())
-    for token in _TOKENS.finditer(text) if having else ():
-        if token.group() not in having:
-            continue
-        runs = list(_RUNS.finditer(text, *token.span()))
-        parts = [span for run in runs for span in _spans_in_run(run, sought)]
-        core = _CORE.search(text, *token.span())
-        yield from parts or ([core.span()] if core else [token.span()])
-
-
-def _spans_in_run(run: re.Match[str], sought: Sought) -> list[tuple[int, int]]:
-    """In a script without spaces, the pairs of characters that were asked for; else all or nothing."""
-    text, start = run.group(), run.start()
-    if run.group(1) is None or len(text) == 1:
-        return [run.span()] if sought.is_in(text) else []
-    spans: list[tuple[int, int]] = []
-    for i in range(len(text) - 1):
-        if text[i : i + 2] in sought.words:
-            begin = spans.pop()[0] if spans and spans[-1][1] > start + i else start + i
-            spans.append((begin, start + i + 2))
-    return spans

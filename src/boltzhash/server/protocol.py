@@ -58,6 +58,41 @@ def check_uvicorn() -> None:
 check_uvicorn()
 
 
+class _Gathering:
+    """A transport that sends the head of an answer together with what follows at once: its body.
+
+    uvicorn writes them one after the other, each a packet and a call of the system.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._held:
+            self._transport.write(self._held + data)
+            self._held = b""
+        elif data:
+            self._held = data
+            self._loop.call_soon(self._flush)
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._held) + int(self._transport.get_write_buffer_size())
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._transport.write(self._held)
+            self._held = b""
+
+
 class PunctualProtocol(H11Protocol):
     """uvicorn's protocol with limits on time and connections, and refusals in JSON.
 
@@ -69,7 +104,7 @@ class PunctualProtocol(H11Protocol):
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
         if len(self.connections) > MAX_CONNECTIONS:
             self.app = _full
         self._expect_request()

@@ -165,9 +165,13 @@ def _damaged(message: str) -> RefusedError:
     return RefusedError(500, message, code="collection_damaged")
 
 
+def refusal_response(error: RefusedError) -> Response:
+    return error_response(error.status, error.message, headers=error.headers, code=error.code)
+
+
 async def answer_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    return error_response(error.status, error.message, headers=error.headers, code=error.code)
+    return refusal_response(error)
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:

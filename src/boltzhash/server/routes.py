@@ -6,7 +6,7 @@ import difflib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
@@ -129,8 +129,11 @@ async def _need_key(request: Request, service: Served, _: Annotated[Any, Depends
         )
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def encoded(answer: dict[str, Any]) -> bytes:
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _encoder.encode(answer).encode()
 
 
 def as_json(answer: dict[str, Any]) -> Response:
@@ -143,7 +146,7 @@ def as_json(answer: dict[str, Any]) -> Response:
 @api.post("/search", response_model=messages.Hits, tags=["search"])
 async def search(asked: messages.SearchRequest, service: Served) -> Response:
     """The documents that answer a text best, by their words and their codes."""
-    return await _timed(service, lambda r: search_text(r, asked))
+    return await _timed(service, lambda r: search_text(r, asked), _texts_of([asked]))
 
 
 @api.post("/search/several", response_model=messages.SearchesAnswer, tags=["search"])
@@ -154,7 +157,12 @@ async def search_several(asked: messages.SearchesRequest, service: Served) -> Re
         answers = [_answer_number(collection, *numbered) for numbered in enumerate(asked.queries)]
         return {"generation": collection.standing().generation, "answers": answers}
 
-    return await _timed(service, work)
+    return await _timed(service, work, _texts_of(asked.queries))
+
+
+def _texts_of(queries: Sequence[messages.SearchRequest]) -> list[str]:
+    """Those that are coded."""
+    return [query.text for query in queries if query.text is not None and query.features is None]
 
 
 def _answer_number(
@@ -492,10 +500,12 @@ def _features_of(documents: list[messages.NewDocument]) -> list[list[float]] | N
     return vectors
 
 
-async def _timed(service: Service, work: Callable[[Collection], dict[str, Any]]) -> Response:
-    """An answer that says how long it took."""
+async def _timed(
+    service: Service, work: Callable[[Collection], dict[str, Any]], texts: Sequence[str] = ()
+) -> Response:
+    """An answer that says how long it took; ``texts`` are those that ``work`` searches for."""
     start = time.perf_counter()
-    answer = await service.reads.run(work)
+    answer = await service.reads.run(work, texts)
     return as_json({**answer, "milliseconds": round(1000 * (time.perf_counter() - start), 2)})
 
 

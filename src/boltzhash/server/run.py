@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -35,6 +38,7 @@ def run(
         host=host,
         port=port,
         workers=workers,
+        loop="boltzhash.server.run:FairLoop" if workers > 1 and sys.platform != "win32" else "auto",
         http=PunctualProtocol,
         ws="none",
         lifespan="on",
@@ -56,6 +60,23 @@ def run(
         server = uvicorn.Server(config)
         server.run(sockets=[listening])
         return server.started
+
+
+class FairLoop(asyncio.SelectorEventLoop):
+    """Accepts one connection at a time, so that workers share those that come at once.
+
+    asyncio accepts as many as may wait: all sixty-four of a client went to the worker that was woken
+    first, and the other had nothing to do.
+    """
+
+    async def create_server(
+        self, *args: Any, sock: socket.socket | None = None, backlog: int = 100, **how: Any
+    ) -> asyncio.Server:
+        if sock is None:
+            return await super().create_server(*args, backlog=backlog, **how)
+        server = await super().create_server(*args, sock=sock, backlog=1, **how)
+        sock.listen(backlog)  # as many may wait as before
+        return server
 
 
 def listen(host: str, port: int) -> socket.socket:

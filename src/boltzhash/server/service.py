@@ -9,7 +9,7 @@ from boltzhash.collection import Collection
 from boltzhash.server.bits import KnownBits
 from boltzhash.server.duplicates import DuplicateGroups
 from boltzhash.server.heavy import HeavyLane
-from boltzhash.server.lanes import ReadLane, WriteLane
+from boltzhash.server.lanes import ReadLane, SearchLane, WriteLane
 from boltzhash.server.map_view import MapView
 from boltzhash.server.metrics import Metrics
 from boltzhash.server.overview import Overviews
@@ -20,7 +20,6 @@ from boltzhash.server.settings import (
     Settings,
 )
 
-_READERS = 2
 _VALUES = 30  # listed for each field
 _FIELDS_SECONDS = 10.0  # counts may be that old; they name their generation
 
@@ -54,7 +53,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         location = settings.collection
-        self.reads = ReadLane(location, _READERS, READ_SECONDS, self.forget)
+        self.reads = SearchLane(location, READ_SECONDS, self.forget)
         self.slow_reads = ReadLane(location, 1, SLOW_READ_SECONDS, self.forget)
         self.comparisons = HeavyLane(location, self.forget)
         self.overviews = HeavyLane(location, self.forget)

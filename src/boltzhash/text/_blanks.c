@@ -5,6 +5,7 @@
 
 #include "_vocabulary.h"
 #include "_texts.h"
+#include "_spaces.h"
 
 typedef struct {
     PyObject_HEAD
@@ -34,15 +35,6 @@ static inline int32_t number_of(Tokens *self, const char *from, const char *to)
     if (append(&self->table, self->token, length, hash) < 0)
         return -1;
     return (int32_t)self->table.n_words - 1;
-}
-
-/* What str.isspace says; the stable ABI has no function for it. */
-static inline int is_blank(uint32_t c)
-{
-    if (c < 0x80)
-        return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
-    return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-           c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 static inline int number_text(Tokens *self, const Text *text, int is_ascii, Numbers *found)

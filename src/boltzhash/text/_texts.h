@@ -31,7 +31,7 @@ static void release_texts(Text *texts, Py_ssize_t n_texts)
 
 /* The strings of a list, held so that they can be read without Python's lock; NULL and an error if one
  * is none. To be released, then freed. */
-static Text *read_texts(PyObject *list, Py_ssize_t n_texts)
+static inline Text *read_texts(PyObject *list, Py_ssize_t n_texts)
 {
     Text *texts = calloc((size_t)n_texts + 1, sizeof *texts);
     if (texts == NULL) {

@@ -147,6 +147,7 @@ class Words:
         self._stop_words = frozenset(fold(word) for word in listed)
         self._stop_stems = frozenset(self._stems(sorted(self._stop_words)))
         self._remembered = _Remembered({}, {})
+        self._last_query: tuple[str, WordQuery] | None = None
 
     def __repr__(self) -> str:
         return f"Words({self.language!r})"
@@ -266,6 +267,12 @@ class Words:
         >>> sorted(query.words)[1:-1]
         ['csv', 'file', 'read']
         """
+        last = self._last_query
+        if last is None or last[0] != text:  # who searches asks again, to mark what was found
+            last = self._last_query = (text, self._query(text))
+        return last[1]
+
+    def _query(self, text: str) -> WordQuery:
         plain = text.translate(_QUOTES)
         is_prose = len(plain.split()) > _MOST_TYPED
         if is_prose:

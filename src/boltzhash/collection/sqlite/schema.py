@@ -15,6 +15,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from boltzhash.collection.filters import seen_fields
@@ -84,7 +85,14 @@ def replace_codes(connection: sqlite3.Connection) -> None:
 
 
 def document_checksum(id_: Id, text: str, metadata: str) -> int:
-    return zlib.crc32(json.dumps([id_, text, metadata]).encode())
+    """Of what json.dumps makes of a list of the three, which takes longer.
+
+    >>> document_checksum("é", "text", "{}") == zlib.crc32(b'["\\\\u00e9", "text", "{}"]')
+    True
+    """
+    shown = encode_basestring_ascii(id_) if isinstance(id_, str) else json.dumps(id_)
+    listed = f"[{shown}, {encode_basestring_ascii(text)}, {encode_basestring_ascii(metadata)}]"
+    return zlib.crc32(listed.encode())
 
 
 def code_checksum(place: int, code: bytes, known: int) -> int:

@@ -101,8 +101,7 @@ class Snapshot:
 
     def codes_at(self, places: Places) -> Codes:
         """The codes of documents that are there, by their places."""
-        rows = np.searchsorted(self._mapped.places, places)
-        rows[rows == len(self._mapped.places)] = 0
+        rows = self._rows_of(places)
         if len(self._mapped.places):
             codes = np.array(self._mapped.codes[rows])
         else:
@@ -112,13 +111,22 @@ class Snapshot:
                 codes[number] = np.frombuffer(self._fresh[place][0], np.uint8)
         return codes
 
+    def _rows_of(self, places: Places) -> Places:
+        """Where mapped places stand; anything for others."""
+        mapped = self._mapped.places
+        if len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1:  # nothing was ever deleted
+            return np.asarray(np.clip(places - mapped[0], 0, len(mapped) - 1))
+        rows = np.searchsorted(mapped, places)
+        rows[rows == len(mapped)] = 0
+        return rows
+
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
         """The k nearest; ``allowed`` says for each place up to ``last_place`` whether it counts."""
         found = []
         for rows, mask in self._parts(allowed):
             near, distances = scan.top_k(rows.codes, query, k, mask)
             found.append(Hits(rows.places[near], distances))
-        return nearest_first(found, k)
+        return found[0] if len(found) == 1 else nearest_first(found, k)  # one is in order
 
     def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
         """All that are at most ``radius`` away."""

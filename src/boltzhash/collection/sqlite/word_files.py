@@ -145,12 +145,14 @@ class _Check:
         sums: NDArray[np.uint32],
     ) -> None:
         self._path, self._places, self._counts, self._sums = path, places, counts, sums
-        self._is_checked = np.zeros(len(sums), dtype=np.bool_)
+        self._is_checked = bytearray(len(sums))
 
     def __call__(self, start: int, end: int) -> None:
         """Of postings start..end."""
         first, last = start // _BLOCK, -(-end // _BLOCK)
-        for block in first + np.flatnonzero(~self._is_checked[first:last]):
-            if _sum(self._places, self._counts, int(block) * _BLOCK) != self._sums[block]:
+        block = self._is_checked.find(0, first, last)
+        while block >= 0:
+            if _sum(self._places, self._counts, block * _BLOCK) != self._sums[block]:
                 raise DamagedSegmentError(f"{self._path}: block {block} is not as it was written")
-            self._is_checked[block] = True
+            self._is_checked[block] = 1
+            block = self._is_checked.find(0, block, last)
