@@ -1,13 +1,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-CHECKED := src tests experiments benchmarks examples docs/build_site.py setup.py conftest.py
+CHECKED := src tests experiments benchmarks examples docs/build_site.py docs/run_examples.py setup.py conftest.py
 
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-integrations site bench-page \
-	bench bench-search bench-search-small bench-full bench-service bench-load soak screenshots tables experiments-smoke clean
+.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-integrations site examples bench-page \
+	bench bench-search bench-search-small bench-full bench-service bench-load bench-alternatives soak screenshots tables experiments-smoke clean
 
 install: $(READY)
 
@@ -45,7 +45,7 @@ types: $(READY)
 tests test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
 
 tests: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not engines and not browser and not service and not fuzz'
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not engines and not browser and not service and not fuzz'
 
 # Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
 # Ray forks when it starts, which a process with the threads of Milvus' client may not survive: two runs.
@@ -138,6 +138,11 @@ bench-load: | $(DEMO)/collection.sqlite
 	tests/server/install-packages wrk=wrk groonga=groonga-bin
 	$(BIN)/python benchmarks/service_load.py $(DEMO)
 
+# bm25s, sentence-transformers, BERTopic and wordllama on the same texts, each in an environment of its own (5 GB under
+# build/alternatives); half an hour on two busy cores. Needs BOLTZHASH_DATA.
+bench-alternatives: $(READY)
+	$(BIN)/python benchmarks/alternatives.py
+
 # A service for MINUTES with killed workers, a full disk and a wrong clock: does it tell the truth?
 MINUTES ?= 60
 soak: $(READY)
@@ -151,6 +156,10 @@ bench-page: | $(DEMO)/map/config.json
 # The site in build/site, strictly: a link that leads nowhere is an error. Half a minute.
 site: $(READY)
 	$(BIN)/python docs/build_site.py
+
+# What the scripts of examples/ print, for their pages; some minutes. Needs BOLTZHASH_DATA.
+examples: $(READY)
+	$(BIN)/python docs/run_examples.py
 
 screenshots: | $(DEMO)/map/config.json
 	PYTHONPATH=benchmarks $(BIN)/python docs/screenshots.py $(DEMO)

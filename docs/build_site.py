@@ -1,4 +1,4 @@
-"""The site: the pages of docs/, an API reference from docstrings, the changelog and the benchmarks.
+"""The site: the pages of docs/, examples with what they print, an API reference, the benchmarks.
 
     python docs/build_site.py [--output build/site]
 
@@ -28,6 +28,7 @@ from urllib.parse import unquote, urlsplit
 
 import latex2mathml.converter
 from fontTools import subset
+from run_examples import CIRCUMSTANCES, EXAMPLES, OUTPUTS, SET_APART, runs
 
 from boltzhash.hashers import HASHERS, CorrSH
 
@@ -55,12 +56,12 @@ NAVIGATION: dict[str, list[str]] = {
             "haystack.md",
             "assistants.md",
             "elsewhere.md",
-            "examples/README.md",
         ),
     ],
+    "Examples": ["examples/README.md", "examples/*.md"],
     "Measuring": ["metrics.md", "retrieval.md", "datasets.md"],
     "Models": ["models/README.md", "models/*.md", "encoding.md"],
-    "Results": ["quality.md", "results.md", "field.md", "benchmarks/README.md"],
+    "Results": ["quality.md", "alternatives.md", "results.md", "field.md", "benchmarks/README.md"],
     "API": ["api/*.md"],
     "Project": ["changelog.md", "contributing.md", "licences.md"],
 }
@@ -178,6 +179,12 @@ def gather(folder: Path, repository: str) -> None:
         (folder / name).write_text(relinked(text, source, name, repository), encoding="utf-8")
     for picture in (ROOT / "benchmarks").glob("*.png"):
         copy(picture, folder / "benchmarks" / picture.name)
+    for script in sorted(EXAMPLES.glob("*.py")):
+        (folder / "examples" / f"{script.stem}.md").write_text(
+            example_page(script, repository), encoding="utf-8"
+        )
+    for picture in OUTPUTS.glob("*.png"):
+        copy(picture, folder / "examples" / picture.name)
     (folder / "api").mkdir()
     for name, (title, members) in API.items():
         text = "\n".join(f"::: {member}\n{options_of(member)}" for member in members)
@@ -187,6 +194,26 @@ def gather(folder: Path, repository: str) -> None:
 def copy(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)
+
+
+def example_page(script: Path, repository: str) -> str:
+    """A script as a page: what it says of itself, its code, what it printed and drew."""
+    source = script.read_text(encoding="utf-8")
+    told, code = re.fullmatch(r'"""(.*?)"""\n+(.*)', source, re.S).groups()  # type: ignore[union-attr]
+    first, _, about = told.partition("\n")
+    title, _, lead = first.partition(": ")
+    parts = [f"# {title}", lead[:1].upper() + lead[1:], about.strip("\n"), f"```python\n{code}```"]
+    made = [run for run in runs() if run.script == script.stem]
+    for run in made:
+        output = (OUTPUTS / f"{run.name}.txt").read_text(encoding="utf-8")
+        parts.append(f"```sh\n{run.command()}\n```\n\n```text\n{output}```")
+    if (OUTPUTS / f"{script.stem}.png").exists():
+        parts.append(f"![What it draws]({script.stem}.png)")
+    where = json.loads(CIRCUMSTANCES.read_text(encoding="utf-8"))
+    told = ", ".join(f"{name} {where[name]}" for name in ("python", *SET_APART))
+    how = f"the tests run it and compare what it prints ({told})" if made else "needs a server"
+    parts.append(f"[{script.name}]({repository}/blob/main/examples/{script.name}): {how}.")
+    return "\n\n".join(parts) + "\n"
 
 
 def options_of(member: str) -> str:
@@ -209,6 +236,8 @@ def relinked(text: str, source: str, name: str, repository: str) -> str:
         up = "../" * name.count("/")
         if target.endswith(".png"):
             return found[0]
+        if re.fullmatch(r"examples/\w+\.py", target):
+            return f"]({up}{target.removesuffix('.py')}.md)"
         if target.startswith("docs/") or target in REPOSITORY_PAGES:
             there = REPOSITORY_PAGES.get(target, target.removeprefix("docs/"))
             return f"]({up}{there}{'#' * bool(heading)}{heading})"

@@ -1,7 +1,7 @@
 """Your own corpus: from a JSONL file to a collection that answers questions.
 
-    python own_corpus.py                # writes some of Python's docstrings to a file first
-    python own_corpus.py mine.jsonl     # one {"id": ..., "text": ...} per line
+    python own_corpus.py                                  # some of Python's docstrings, as a file
+    python own_corpus.py mine.jsonl "a question" "another"    # one {"id": ..., "text": ...} per line
 
 CSV, TSV, Parquet and a folder of text files are read in the same way.
 """
@@ -16,6 +16,7 @@ from boltzhash.corpus.docstrings import docstring_corpus
 
 folder = Path(tempfile.mkdtemp(prefix="boltzhash-"))
 
+questions = sys.argv[2:] or ["eigenvalues of a matrix", "open a compressed file"]
 if len(sys.argv) > 1:
     corpus = Path(sys.argv[1])
 else:
@@ -32,5 +33,5 @@ hasher.save(folder / "model")
 with Collection.create(folder / "library", hasher) as library:
     n_documents = library.add(read_corpus(corpus, metadata=True))
     print(f"{n_documents} documents of {corpus} are now in {library.location}\n")
-    for question in ("eigenvalues of a matrix", "open a compressed file"):
+    for question in questions:
         print(library.search(question, k=3))

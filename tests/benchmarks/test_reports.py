@@ -12,7 +12,12 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.mark.parametrize(
-    ("script", "said"), [("report.py", ""), ("collection_report.py", "all blocks are up to date\n")]
+    ("script", "said"),
+    [
+        ("report.py", ""),
+        ("collection_report.py", "all blocks are up to date\n"),
+        ("alternatives.py", ""),
+    ],
 )
 def test_what_is_written_is_up_to_date(script: str, said: str) -> None:
     """Where this fails: ``python benchmarks/…`` without ``--check``."""

@@ -1,10 +1,11 @@
 """Commands and Python on any page of the documentation: options exist, code is code, imports import.
 
-Tests beside this one run the pages that show a path from beginning to end.
+test_every_block.py says which test runs what.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import shlex
@@ -79,6 +80,28 @@ def test_python_compiles_and_what_it_imports_of_boltzhash_is_there(page: str, co
                 pytest.skip(f"{error}; tests/integrations runs it")
             for alias in node.names:
                 assert hasattr(module, alias.name), f"{page}: {node.module}.{alias.name}"
+
+
+def inline_commands() -> list[tuple[str, str]]:
+    """Page and command, of those that stand in a sentence and may leave out what they are given."""
+    found = []
+    for page in PAGES:
+        prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for command in re.findall(r"`boltzhash ([a-z][^`]*)`", prose):
+            found.append((page.relative_to(ROOT).as_posix(), " ".join(command.split())))
+    return found
+
+
+def test_commands_in_sentences_are_commands_with_options_that_exist() -> None:
+    (choices,) = (a.choices for a in PARSER._actions if isinstance(a, argparse._SubParsersAction))
+    wrong = []
+    for page, command in inline_commands():
+        name, *words = command.split()
+        options = {word.partition("=")[0] for word in words if re.match(r"--\w", word)}
+        if name not in choices or options - choices[name]._option_string_actions.keys():
+            wrong.append((page, command))
+    assert not wrong
+    assert len(inline_commands()) > 20
 
 
 def test_pages_have_commands_and_python() -> None:

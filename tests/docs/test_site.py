@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -13,13 +15,15 @@ SITE_URL = "https://site.example/"
 
 
 @pytest.fixture(scope="module")
-def site() -> ModuleType:
+def site() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(SCRIPT.parent))  # as Python does for a script
     spec = importlib.util.spec_from_file_location("build_site", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.path.remove(str(SCRIPT.parent))
 
 
 def write(folder: Path, pages: dict[str, str]) -> Path:
@@ -68,3 +72,18 @@ def test_formulas_of_a_page_become_mathml(site: ModuleType, tmp_path: Path) -> N
     assert "<mi>𝒩</mi>" in text
     assert text.endswith("see <code>X</code>")
     assert "\\" not in text
+
+
+def test_an_example_is_shown_with_what_it_printed(site: ModuleType) -> None:
+    page = site.example_page(site.EXAMPLES / "own_corpus.py", "https://host.example")
+    assert page.startswith("# Your own corpus\n")
+    code = (site.EXAMPLES / "own_corpus.py").read_text().split('"""')[2].strip()
+    assert f"```python\n{code}\n```" in page
+    for name in ("own_corpus", "own_corpus-cranfield"):
+        assert f"```text\n{(site.OUTPUTS / f'{name}.txt').read_text()}```" in page
+    assert "```sh\npython own_corpus.py cran/corpus.jsonl.gz 'what similarity" in page
+    drawn = site.example_page(site.EXAMPLES / "map_of_topics.py", "https://host.example")
+    assert "![What it draws](map_of_topics.png)" in drawn
+    readme = "[a](own_corpus.py)"
+    relinked = site.relinked(readme, "examples/README.md", "examples/README.md", "https://h")
+    assert relinked == "[a](../examples/own_corpus.md)"

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -214,3 +215,22 @@ def test_the_command(tmp_path: Path, hasher: LSH, capsys: pytest.CaptureFixture[
     refused = ["encode", model, str(corpus), "-o", output, "--ray", "--encoding", "latin-1"]
     assert main(refused) == 2
     assert "--ray reads utf-8 only" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("ray")
+def test_what_docs_scale_md_shows(
+    tmp_path: Path, hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^boltzhash (encode .*? --ray)", page, re.M)
+    (call,) = re.findall(r"^library\.add_from\(.*\)$", page, re.M)
+    monkeypatch.chdir(tmp_path)
+    write_corpus(tmp_path / "corpus", 600, 3)
+    hasher.save("model")
+    assert main(command.split()) == 0
+    assert len(read_codes(tmp_path / "codes", model=hasher.fingerprint()).ids) == 600
+    for name, number in {"part-1.parquet": 1, "part-2.jsonl": 2}.items():
+        (tmp_path / "corpus" / f"part-{number}{Path(name).suffix}").rename(tmp_path / name)
+    with Collection.create("library", hasher) as library:
+        exec(call.replace("/shared/shards", "shards"), {"library": library})
+        assert len(library) == 400

@@ -95,7 +95,10 @@ def encoded_shards(
     on_shard: OnShard | None,
 ) -> Iterator[EncodedShard]:
     """All shards, in order, after each is encoded in ``folder``."""
-    shards = plan_shards(sources, shard_bytes)
+    # A worker may have another working folder than this process, even on the same machine.
+    planned = plan_shards(sources, shard_bytes)
+    shards = [shard._replace(path=os.path.abspath(shard.path)) for shard in planned]
+    folder = folder.absolute()
     model = hasher.fingerprint()
     folder.mkdir(parents=True, exist_ok=True)
     targets = [folder / f"{s.name(i, model, fields)}.npz" for i, s in enumerate(shards)]

@@ -1,0 +1,81 @@
+"""What docs/scale.md and docs/collections.md show of servers, run on them: with the URLs of these."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boltzhash import Hasher
+from boltzhash.cli.parser import main
+from boltzhash.collection import Collection
+
+from .conftest import WORDS
+
+pytestmark = pytest.mark.engines
+
+DOCS = Path(__file__).parents[2] / "docs"
+POSTGRES = "postgresql://ann@db.example/shop"
+MILVUS_SERVER, MILVUS_LITE = "milvus://milvus.example:19530/shop", "milvus:///data/shop.db"
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```\w*\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, long_hasher: Hasher, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model and the corpus of the commands."""
+    long_hasher.save(tmp_path / "model")
+    texts = [f"{one} {other} moons" for one in WORDS for other in WORDS]
+    lines = [f'{{"id": {i}, "text": "{text}", "year": 2021}}\n' for i, text in enumerate(texts)]
+    (tmp_path / "corpus.jsonl").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", ["scale.md", "collections.md"])
+def test_commands_with_a_url(page: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("umap", reason="umap-learn is not installed")
+    from boltzhash.hashers.shared import deep
+
+    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    lines = [
+        line for block in blocks(page) for line in block.splitlines() if f'"{POSTGRES}' in line
+    ]
+    commands = [line for line in lines if line.startswith("boltzhash ")]
+    assert commands
+    for line in commands:
+        _, *arguments = shlex.split(line, comments=True)
+        if arguments[0] != "serve":  # which would not end
+            here = [a.replace(f"{POSTGRES}#", f"{postgres_url}#{page[:5]}_") for a in arguments]
+            assert main(here) == 0, line
+
+
+def test_python(postgres_url: str, milvus_lite_url: str, long_hasher: Hasher) -> None:
+    opening, approximate = (
+        block
+        for block in blocks("scale.md")
+        if block.startswith("from boltzhash import Collection") or "build_approximate" in block
+    )
+    for url, here in {POSTGRES: postgres_url, MILVUS_LITE: milvus_lite_url}.items():
+        opening = opening.replace(url, here)
+    Collection.create(f"{milvus_lite_url}#library", long_hasher).close()
+    names: dict[str, Any] = {"hasher": long_hasher, "queries": [f"{word} moons" for word in WORDS]}
+    with ExitStack() as opened:
+        libraries = []
+        for line in opening.splitlines():
+            if MILVUS_SERVER not in line:  # tests/collection/test_contract.py has one
+                exec(line, names)
+                if line.startswith("library"):
+                    libraries.append(opened.enter_context(names["library"]))
+        created, reopened, _ = libraries
+        created.add({"id": i, "text": f"{word} moons"} for i, word in enumerate(WORDS * 20))
+        exec(approximate, {**names, "library": reopened})
+        assert reopened.stats()["approximate"]["index"] == "hnsw"
