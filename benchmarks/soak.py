@@ -51,10 +51,10 @@ CLOCKS = ("+3d", "-400d", "+20y", "+0d")
 KILL_SECONDS, DISK_SECONDS, CLOCK_SECONDS, COMMAND_SECONDS = 60, 70, 40, 15
 FULL_SECONDS = 8
 AFTER_A_KILL = 20  # seconds in which connections may break
-WARM_MINUTES = 10  # before memory is judged
-# What a worker's private memory may still grow by then: SQLite keeps up to 64 MiB of pages for each
-# connection, here two that read, and fills that as it goes.
-GROWTH, GROWTH_BYTES = 0.10, 128 << 20
+# SQLite keeps up to 64 MiB of pages for each connection that reads, here three, and fills that as it
+# goes: for so long memory grows. What it may still grow by then is what is left to chance.
+WARM_MINUTES = 20
+GROWTH, GROWTH_BYTES = 0.10, 16 << 20
 
 Answer = dict[str, Any]
 

@@ -39,9 +39,9 @@ from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
-GROUPS = (
-    *(fitting, sharing, encoding, searching, collections, evaluating, serving, demo),
-    *(installed, doctor, completion),
+GROUPS = (  # as --help lists them: what most people want comes first
+    *(demo, collections, searching, serving, evaluating, doctor),
+    *(fitting, sharing, encoding, installed, completion),
 )
 
 
@@ -78,7 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="boltzhash",
-        description="Turn documents into short binary codes and find similar ones.",
+        description="Find documents by what they say and what they are about: index a corpus, then "
+        "search it.\nCodes of a few bytes are learned from the texts themselves.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
