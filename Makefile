@@ -45,7 +45,7 @@ types: $(READY)
 tests test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
 
 tests: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not engines and not browser and not service and not fuzz'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not engines and not browser and not service and not fuzz'
 
 # Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
 # Ray forks when it starts, which a process with the threads of Milvus' client may not survive: two runs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,11 +88,12 @@ def test_models_of_vectors_of_a_matrix_and_with_labels(texts: list[str]) -> None
 
 def test_how_many_documents_if_the_model_keeps_it(texts: list[str]) -> None:
     hasher = LSH(16, stop_words=[f"word{i}" for i in range(2000)]).fit(texts)
-    hasher.fitted_on_ = SimpleNamespace(documents=12_345)  # type: ignore[attr-defined,assignment,unused-ignore]
+    assert hasher.fitted_on_ is not None
+    hasher.fitted_on_ = hasher.fitted_on_._replace(documents=12_345)
     told = rows(model_card(hasher, saved_by="1.0"))
     assert told["documents"] == "12,345"
     assert told["`stop_words`"] == "2,000 of them"
-    hasher.fitted_on_ = None  # type: ignore[attr-defined,unused-ignore]
+    hasher.fitted_on_ = None
     assert rows(model_card(hasher, saved_by="1.0"))["documents"] == "not kept with this model"
 
 

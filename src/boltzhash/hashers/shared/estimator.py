@@ -90,8 +90,9 @@ class Estimator(ABC):  # the abstract methods are in Hasher
     def _contained(self, values: NDArray[Any], X: object) -> Any:
         """What ``transform`` has made of X, in the container that was asked for."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if kind is None and "sklearn" in sys.modules:
-            kind = sys.modules["sklearn"].get_config()["transform_output"]
+        scikit_learn = sys.modules.get("sklearn")
+        if kind is None and scikit_learn is not None:
+            kind = scikit_learn.get_config()["transform_output"]
         if kind in (None, "default"):
             return values
         return FRAMES[kind](values, self.get_feature_names_out(), X)
