@@ -94,7 +94,7 @@ def _machine() -> Finding:
         f"boltzhash {facts['boltzhash']}, Python {facts['python']}, {facts['platform']}, search kernel "
         f"{facts['kernel']}"
     )
-    if all(facts["compiled"].values()) or installed.compiled(facts["compiled"]).startswith("all"):
+    if not installed.missing_parts(facts["compiled"]):
         return Finding("machine", says)
     return Finding("machine", f"{says}, not all is compiled", installed.compiled(facts["compiled"]))
 

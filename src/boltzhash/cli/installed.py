@@ -146,13 +146,19 @@ def describe(facts: dict[str, Any]) -> str:
     )
 
 
+def missing_parts(parts: dict[str, bool]) -> list[str]:
+    """Those that are not compiled and could be: on Windows there is no kernel."""
+    missing = [name for name, is_there in parts.items() if not is_there]
+    return [] if sys.platform == "win32" and missing == ["search._kernel"] else missing
+
+
 def compiled(parts: dict[str, bool]) -> str:
     """Which parts are compiled, and what to do about others."""
-    missing = [name for name, is_there in parts.items() if not is_there]
-    if sys.platform == "win32" and missing == ["search._kernel"]:
-        return "all that is on Windows, where searching by codes has no kernel"
+    missing = missing_parts(parts)
     if not missing:
-        return f"all {len(parts)} parts"
+        if all(parts.values()):
+            return f"all {len(parts)} parts"
+        return "all that is on Windows, where searching by codes has no kernel"
     slower = ", ".join(COMPILED[name] for name in missing)
     return (
         f"{len(parts) - len(missing)} of {len(parts)} parts, not {', '.join(missing)}. Slower: "
