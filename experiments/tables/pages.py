@@ -31,6 +31,7 @@ from experiments.tables import (
     paper_tables,
     posterior,
     retrieval,
+    schedule,
 )
 from experiments.tables.cells import (
     PROTOCOLS,
@@ -308,6 +309,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "label-free-picks": label_free.picks_table,
     "labels": labels.labels_table,
     "drift": drift.drift_table,
+    "schedule-steps": schedule.steps_table,
+    "schedule-documents": schedule.documents_table,
     "retrieval": retrieval.figures_table,
     "retrieval-ratios": retrieval.ratios_table,
     "retrieval-differences": retrieval.differences_table,

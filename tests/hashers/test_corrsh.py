@@ -117,7 +117,11 @@ def test_published_settings() -> None:
 
 def test_small_corpora_get_enough_steps() -> None:
     assert CorrSH()._n_epochs(9_000) == 25
-    assert CorrSH()._n_epochs(100) == 1000
+    assert CorrSH()._n_epochs(100) == 250
+    assert CorrSH()._n_epochs(2_000) * 10 == 500
+    assert CorrSH()._n_epochs(5_000) * 25 == 1000
+    assert CorrSH()._n_epochs(100_000) * 500 == 5000
+    assert CorrSH()._n_epochs(10_000_000) == 1
     assert CorrSH(epochs=7)._n_epochs(100) == 7
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
-from boltzhash import LSH, CorrSH
+from boltzhash import LSH, NASH, CorrSH
+from boltzhash.errors import TrainingError
+from boltzhash.hashers.shared import deep
+from boltzhash.hashers.shared.trained import TrainedHasher
 from boltzhash.text import sampling
 from boltzhash.text.counting import Counts
-from boltzhash.text.sampling import Room, Sample, make_room, parse_memory, take_sample
+from boltzhash.text.sampling import ENDLESS, Room, Sample, make_room, parse_memory, take_sample
 from boltzhash.text.tfidf import TfIdf
 
 PLENTY = Room(10**9, 1, 1)
@@ -50,6 +54,44 @@ def test_with_room_for_all_the_sample_is_the_corpus() -> None:
     np.testing.assert_array_equal(sample.idf_, plain.idf_)
     for part in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(sampled, part), getattr(whole, part))
+
+
+@pytest.mark.parametrize("n", [999, 1000, 1001, 1200, 6000])
+def test_as_many_are_kept_as_are_wanted_at_most(n: int) -> None:
+    texts = numbered(n)
+    sample = take_sample(iter(texts), None, ENDLESS._replace(most_documents=1000), seed=1)
+    numbers = kept(sample)
+    assert len(numbers) == min(n, 1000)
+    assert numbers == sorted(set(numbers))
+    assert sample.n_documents == n
+    assert len(sample.words) == n + 10  # of all documents
+
+
+def test_a_default_fit_learns_from_a_sample_of_many_documents(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(deep, "MOST_DOCUMENTS", 200)
+    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    texts, labels = numbered(300), [i % 2 for i in range(300)]
+    caplog.set_level("INFO", "boltzhash")
+    seen: list[int] = []
+
+    def remember(self: Any, network: Any, step: Any, documents: Any, **_: Any) -> None:
+        seen.append(documents.inputs.shape[0])
+        raise TrainingError("seen")
+
+    monkeypatch.setattr(TrainedHasher, "_train", remember)
+    matrix = TfIdf().fit_transform(texts)
+    for fit in (
+        lambda: NASH(16).fit(iter(texts)),
+        lambda: NASH(16).fit(matrix),
+        lambda: NASH(16).fit(texts, labels),
+        lambda: NASH(16, epochs=2).fit(texts),
+    ):
+        with pytest.raises(TrainingError, match="seen"):
+            fit()
+    assert seen == [200, 200, 200, 300]  # all of them where somebody says how long
+    assert "learning from 200 of 300 documents" in caplog.text
 
 
 def test_what_is_kept_fits_and_is_whole_and_in_order() -> None:
@@ -151,7 +193,7 @@ def test_a_fit_under_a_bound_reads_once_and_says_what_it_learned_from(
     with caplog.at_level("INFO", logger="boltzhash"):
         hasher = LSH(16).fit(stream(), max_memory="1 GB")
     assert len(passes) == 1
-    assert "of 3000 documents, which is what max_memory has room for" in caplog.text
+    assert "of 3000 documents, each equally likely" in caplog.text
     learned_from = int(caplog.text.split("learning from ")[1].split()[0])
     assert 350 < learned_from < 500  # 497 MB for documents, at 1 MB and a little each
     assert hasher.tfidf_ is not None

@@ -100,7 +100,7 @@ class CorrSH(DeepHasher):
         Whether a shorter training comes first, which learns codes of 64 bits by which, together with
         latent semantics, neighbours are looked for again. None lets the corpus choose: yes, if the
         codes agree better than latent semantics on what is near to the two halves of documents that
-        were held out for this (``neighbour_choice_``). No for fewer than 1,000 documents, and with
+        were held out for this (``neighbour_choice_``). No for fewer than 2,000 documents, and with
         features.
     neighbour_nearness : float or None, default=None
         Which of its K neighbours a document draws: the ⌊K u^a⌋-th nearest, u uniform from 0 to 1. 1

@@ -1,4 +1,4 @@
-"""A corpus larger than memory: the words of all of it, and as many documents as there is room for.
+"""A large corpus: the words of all of it, and as many documents as are wanted, or there is room for.
 
 All documents have a say in the vocabulary and in idf. The rest is learned from a uniform sample, kept
 as word counts, since texts would take more memory, and thinned out as more documents arrive.
@@ -6,7 +6,9 @@ as word counts, since texts would take more memory, and thinned out as more docu
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Iterable
 from numbers import Integral
 from typing import NamedTuple
@@ -53,14 +55,18 @@ def parse_memory(value: object) -> int:
 
 
 class Room(NamedTuple):
-    """Memory for documents, and how much of it each word and each document takes."""
+    """Memory for documents, how much of it each word and each document takes, and a limit to these."""
 
-    n_bytes: int
+    n_bytes: float
     a_value: int
     a_document: int
+    most_documents: int = sys.maxsize
 
     def holds(self, n_values: int, n_documents: int) -> bool:
         return n_values * self.a_value + n_documents * self.a_document <= self.n_bytes
+
+
+ENDLESS = Room(math.inf, 0, 0)
 
 
 def make_room(max_memory: int, n_bits: int, bytes_of_model: int, more_a_document: int = 0) -> Room:
@@ -139,20 +145,33 @@ class _Sampler:
         counts = self._counter.count(texts, grow=True)
         n_words = max(len(self._frequency), int(counts.numbers.max(initial=-1)) + 1)
         self._frequency = np.pad(self._frequency, (0, n_words - len(self._frequency)))
-        np.add.at(self._frequency, counts.numbers, 1)
+        self._frequency += np.bincount(counts.numbers, minlength=n_words)
         self._n_documents += len(texts)
         self._keep([_below(self._bound, self._rng.random(len(texts)), counts)])
+        # A quarter more than wanted may gather, or every block would thin out the whole sample.
+        if THINNER * self._n_kept > self._room.most_documents:
+            self._thin_out(self._bound_for_most())
         while not self._room.holds(self._n_values, self._n_kept):
-            self._bound *= THINNER
-            before, self._kept = self._kept, []
-            self._n_values = self._n_kept = 0
-            self._keep([_below(self._bound, *part) for part in before])
+            self._thin_out(THINNER * self._bound)
         if n_words > WORDS_AT_MOST:
             self._forget_rare_words()
 
     def result(self) -> Sample:
+        if self._n_kept > self._room.most_documents:
+            self._thin_out(self._bound_for_most())
         counts = joined([counts for _, counts in self._kept])
         return Sample(self._counter.words(), self._frequency, self._n_documents, counts)
+
+    def _bound_for_most(self) -> float:
+        """Below it are as many documents as are wanted at most."""
+        drawn = np.concatenate([drawn for drawn, _ in self._kept])
+        return float(np.partition(drawn, self._room.most_documents)[self._room.most_documents])
+
+    def _thin_out(self, bound: float) -> None:
+        self._bound = bound
+        before, self._kept = self._kept, []
+        self._n_values = self._n_kept = 0
+        self._keep([_below(bound, *part) for part in before])
 
     def _keep(self, parts: list[_Part]) -> None:
         self._kept += parts

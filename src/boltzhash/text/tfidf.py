@@ -148,8 +148,8 @@ class TfIdf:
         learned = self._learn(sample)
         if learned.shape[0] < sample.n_documents:
             logger.info(
-                "learning from %d of %d documents, which is what max_memory has room for; words "
-                "and their weights come from all of them",
+                "learning from %d of %d documents, each equally likely; words and their weights "
+                "come from all of them",
                 learned.shape[0],
                 sample.n_documents,
             )

@@ -74,6 +74,11 @@ def of_one_topic(near: RowNumbers, topics: np.ndarray) -> float:
     return float((topics[near] == topics[:, None]).mean())
 
 
+@pytest.fixture(autouse=True)
+def a_thousand_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbour_choice, "FEWEST_DOCUMENTS", 1000)
+
+
 def test_codes_that_agree_better_than_words_have_a_say(
     documents: tuple[sparse.csr_matrix, np.ndarray],
 ) -> None:

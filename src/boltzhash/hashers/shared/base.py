@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import itertools
 import logging
+import math
 import shutil
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -50,7 +52,7 @@ from boltzhash.hashers.shared.poor_codes import complaints
 from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
 from boltzhash.storage.folders import Arrays, fingerprint, write_model
 from boltzhash.text.counting import check_texts
-from boltzhash.text.sampling import Room, make_room, parse_memory
+from boltzhash.text.sampling import ENDLESS, Room, make_room, parse_memory
 from boltzhash.text.tfidf import TfIdf
 from boltzhash.threads import in_threads
 
@@ -205,12 +207,14 @@ class Hasher(Estimator):
         before = dict(self.__dict__)
         try:
             self._start = self._checked_start(start, dense, max_memory)
-            matrix = self._fit_documents(X, self._room(max_memory))
+            has_labels = y is not None and self.takes_labels
+            every_row = has_labels or dense is not None or start is not None
+            matrix = self._fit_documents(X, None if every_row else self._room(max_memory))
             check_enough_to_learn(matrix)
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
             self.feature_scaling_ = self.fitted_on_ = None
-            taught = words_a_row(matrix) > 0  # a document without words teaches nothing
+            taught = self._taught(matrix)
             inputs = dense if dense is None or taught.all() else dense[taught]
             labels = self._labels(y, taught)
             self._fit_matrix(matrix[taught], inputs, labels, folder, on_epoch)
@@ -222,6 +226,21 @@ class Hasher(Estimator):
             raise
         self._start = None
         return self
+
+    def _taught(self, matrix: sparse.csr_matrix) -> NDArray[np.bool_]:
+        """Which documents the model is taught: those with words, or a sample if these are too many."""
+        taught = np.asarray(words_a_row(matrix) > 0)  # a document without words teaches nothing
+        most = self._most_documents()
+        if np.count_nonzero(taught) <= most:
+            return taught
+        random = np.random.default_rng([self._draw_seed(), 0])
+        chosen = np.zeros_like(taught)
+        chosen[random.choice(np.flatnonzero(taught), most, replace=False)] = True
+        return chosen
+
+    def _most_documents(self) -> int:
+        """How many documents this fit learns from at most, drawn from those it is given."""
+        return sys.maxsize
 
     def _checked_start(
         self, start: Hasher | None, features: Features | None, max_memory: object
@@ -486,14 +505,17 @@ class Hasher(Estimator):
         return hasattr(self, "tfidf_")
 
     def _room(self, max_memory: int | str | None) -> Room | None:
-        if max_memory is None:
-            return None
-        return make_room(
-            parse_memory(max_memory),
-            self.n_bits,
-            self._bytes_of_model(),
-            self._more_bytes_a_document(),
-        )
+        """What a fit has for a sample of texts; None if it takes all of them."""
+        most, room = self._most_documents(), ENDLESS
+        if max_memory is not None:
+            room = make_room(
+                parse_memory(max_memory),
+                self.n_bits,
+                self._bytes_of_model(),
+                self._more_bytes_a_document(),
+            )
+        room = room._replace(most_documents=most)
+        return None if room == ENDLESS else room
 
     def _more_bytes_a_document(self) -> int:
         """The bytes that this method takes for each document beyond what others do."""
@@ -505,7 +527,7 @@ class Hasher(Estimator):
 
     def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
         texts = as_texts(X)
-        if texts is None and room is not None:
+        if texts is None and room is not None and math.isfinite(room.n_bytes):
             raise ValueError("max_memory is for texts, got a matrix: it is already in memory")
         known = None if self._start is None else self._start.tfidf
         if self._start is not None and (texts is None) != (known is None):

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
     from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder, WordDecoder
     from boltzhash.training.tensors import Generator, Tensor
 
+# How long a fit is, if nobody says: so many epochs, within these bounds (docs/large_corpora.md).
 DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
-GOING_ON = 0.3  # of these, if a fit goes on from a fitted model
+FEWEST_STEPS, DOCUMENTS_A_STEP = 250, 4  # of a corpus too small for so many
+MOST_STEPS = 5000
+MOST_DOCUMENTS = 100_000  # more teach nothing that a sample of so many does not
+GOING_ON = 0.3  # of these epochs, if a fit goes on from a fitted model
 LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
@@ -100,8 +104,9 @@ class DeepHasher(TrainedHasher):
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
-        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps; less than
-        a third of that if the fit goes on from a fitted model.
+        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps (250, or a
+        quarter of the documents if these are fewer); and at most 5,000 steps, with a sample of 100,000
+        documents if there are more. Less than a third of that if the fit goes on from a fitted model.
     batch_size : int, default=200
     learning_rate : float, default=5e-3
         Of Adam, at its highest.
@@ -460,8 +465,12 @@ class DeepHasher(TrainedHasher):
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
             return self.epochs
-        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, MINIMUM_STEPS)
+        steps = min(MINIMUM_STEPS, max(FEWEST_STEPS, n_documents // DOCUMENTS_A_STEP))
+        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, steps, MOST_STEPS)
         return enough if self._start is None else math.ceil(GOING_ON * enough)
+
+    def _most_documents(self) -> int:
+        return MOST_DOCUMENTS if self.epochs is None else super()._most_documents()
 
     def _shapes(self) -> Shapes:
         scaling = self.feature_scaling_

@@ -24,7 +24,7 @@ from boltzhash.hashers.shared.neighbours import (
 
 DOCUMENTS_A_NEIGHBOUR = 200  # in so many documents one is counted as a neighbour,
 FEWEST, MOST = 20, 100  # within these bounds
-FEWEST_DOCUMENTS = 1000  # of fewer nobody can say whether a second training is worth it
+FEWEST_DOCUMENTS = 2000  # with fewer a second training takes as long as the first and adds nothing
 SOFTNESS = 4.0  # of the step from −1 to 1 by which locations count
 
 Locations = Callable[[sparse.csr_matrix], Vectors]  # tf-idf → logits of the bits of codes

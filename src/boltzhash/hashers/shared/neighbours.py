@@ -23,7 +23,9 @@ SCALES = (8, 16, 32, 64, 128, 256)
 SHORTEST = 1e-6  # below it a document is taken to have no part in some directions
 CELLS = 4_000_000  # cosines held at a time
 EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
-PROBES = 32  # cells of the approximate index that are looked into
+PROBES = (
+    96  # cells of the approximate index that are looked into: 99 of 100 neighbours, in that time
+)
 
 RowNumbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -96,7 +98,12 @@ def nearest_by_cosine(vectors: Vectors, k: int) -> RowNumbers:
     k = min(k, len(vectors) - 1)
     if len(vectors) > EXACT_UP_TO:
         return _from_cells(vectors, k)
-    return _nearest_in_blocks(lambda block: vectors[block] @ vectors.T, len(vectors), k)
+    try:
+        import faiss
+    except ImportError:
+        return _nearest_in_blocks(lambda block: vectors[block] @ vectors.T, len(vectors), k)
+    _, found = faiss.knn(vectors, vectors, k + 1, metric=faiss.METRIC_INNER_PRODUCT)
+    return _without_itself(found, k)
 
 
 def nearest_by_words(matrix: sparse.csr_matrix, k: int) -> RowNumbers:

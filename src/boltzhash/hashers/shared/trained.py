@@ -151,10 +151,16 @@ class TrainedHasher(Hasher):
         check_number("learning_rate", self.learning_rate, above=0)
 
 
-def enough_epochs(n_documents: int, batch_size: int, at_least: int, steps: int) -> int:
-    """``at_least`` epochs, or more if these are fewer than ``steps`` steps.
+def enough_epochs(
+    n_documents: int, batch_size: int, usual: int, steps: int, most_steps: float = math.inf
+) -> int:
+    """The usual epochs; more if these are fewer than ``steps`` steps, fewer if more than the most.
 
-    >>> enough_epochs(1000, 100, at_least=15, steps=1000)
+    >>> enough_epochs(1000, 100, usual=15, steps=1000)
     100
+    >>> enough_epochs(1_000_000, 100, usual=15, steps=1000, most_steps=50_000)
+    5
     """
-    return max(at_least, math.ceil(steps / math.ceil(n_documents / batch_size)))
+    steps_an_epoch = math.ceil(n_documents / batch_size)
+    epochs = max(usual, math.ceil(steps / steps_an_epoch))
+    return max(1, math.floor(min(epochs, most_steps / steps_an_epoch)))
