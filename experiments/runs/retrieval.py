@@ -29,7 +29,7 @@ from experiments.runs.sweeps import DEFAULT, Run, earlier, grid, unfinished
 
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
-STEMS = earlier("CorrSH-stems", stem=True)  # what CorrSH.for_questions makes
+STEMS = earlier("CorrSH-stems", stem=True, least_steps=1000)  # what CorrSH.for_questions makes
 RIVAL = "BM25"
 
 

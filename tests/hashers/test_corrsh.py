@@ -123,6 +123,11 @@ def test_small_corpora_get_enough_steps() -> None:
     assert CorrSH()._n_epochs(100_000) * 500 == 5000
     assert CorrSH()._n_epochs(10_000_000) == 1
     assert CorrSH(epochs=7)._n_epochs(100) == 7
+    assert CorrSH(least_steps=600)._n_epochs(100) == 600
+    assert CorrSH(least_steps=600)._n_epochs(100_000) * 500 == 5000
+    assert CorrSH.for_questions()._n_epochs(100) == 1000
+    with pytest.raises(ValueError, match="least_steps must be a positive integer or None, got 0"):
+        CorrSH(least_steps=0).fit(["one two", "two three"])
 
 
 def test_history_keeps_the_terms_apart(texts: list[str]) -> None:

@@ -51,6 +51,7 @@ ADDED_LATER = {
     "second_training": False,
     "contrast_codes": "means",
     "neighbour_nearness": 1.0,
+    "least_steps": None,
     "label_weight": None,
     "label_likelihood": "softmax",
     "label_guesses": True,

@@ -401,7 +401,7 @@ class Hasher(Estimator):
         # weights, and output changes no code.
         later = {name for name in self.defaults() if name.startswith("label_")}
         later |= {"output", "latent_dimensions", "second_training"}
-        later |= {"contrast_codes", "neighbour_nearness"}
+        later |= {"contrast_codes", "neighbour_nearness", "least_steps"}
         later |= set() if self.stem else {"stem"}
         params = self._plain_params(leave_out=tuple(later))
         settings = {"class": type(self).__name__, **params}

@@ -64,7 +64,15 @@ NOT_TOLD_BY_WORDS = (
 
 # Arguments that say how a model is fitted, not what it is: a fit that goes on may have its own.
 MAY_DIFFER = {
-    *("epochs", "batch_size", "learning_rate", "learning_rate_decay", "unigram_start", "dropout"),
+    *(
+        "epochs",
+        "least_steps",
+        "batch_size",
+        "learning_rate",
+        "learning_rate_decay",
+        "unigram_start",
+        "dropout",
+    ),
     *("stop_words", "max_words", "min_df", "max_df", "output", "random_state", "device", "verbose"),
     *("label_weight", "label_likelihood", "label_guesses", "label_neighbours"),
 }
@@ -104,9 +112,12 @@ class DeepHasher(TrainedHasher):
     dropout : float, default=0.2
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
-        None means 25, or more if the corpus is so small that this is fewer than 1,000 steps (250, or a
-        quarter of the documents if these are fewer); and at most 5,000 steps, with a sample of 100,000
-        documents if there are more. Less than a third of that if the fit goes on from a fitted model.
+        None means 25, within bounds: at least ``least_steps`` and at most 5,000 steps, with a sample of
+        100,000 documents if there are more. Less than a third of that if the fit goes on from a fitted
+        model.
+    least_steps : int or None, default=None
+        How many steps small corpora get, unless ``epochs`` is given. None is a quarter of the
+        documents, between 250 and 1,000.
     batch_size : int, default=200
     learning_rate : float, default=5e-3
         Of Adam, at its highest.
@@ -174,6 +185,7 @@ class DeepHasher(TrainedHasher):
         decoder_noise: tuple[float, float] = (0.5, 0.5),
         hidden_units: int = 500,
         dropout: float = 0.2,
+        least_steps: int | None = None,
         learning_rate: float = DEFAULT_LEARNING_RATE,
         learning_rate_decay: str = "cosine",
         unigram_start: bool = True,
@@ -190,6 +202,7 @@ class DeepHasher(TrainedHasher):
         self.decoder_noise = decoder_noise
         self.hidden_units = hidden_units
         self.dropout = dropout
+        self.least_steps = least_steps
         self.learning_rate_decay = learning_rate_decay
         self.unigram_start = unigram_start
         self.label_weight = label_weight
@@ -465,8 +478,10 @@ class DeepHasher(TrainedHasher):
     def _n_epochs(self, n_documents: int) -> int:
         if self.epochs is not None:
             return self.epochs
-        steps = min(MINIMUM_STEPS, max(FEWEST_STEPS, n_documents // DOCUMENTS_A_STEP))
-        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, steps, MOST_STEPS)
+        least = self.least_steps
+        if least is None:
+            least = min(MINIMUM_STEPS, max(FEWEST_STEPS, n_documents // DOCUMENTS_A_STEP))
+        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, least, MOST_STEPS)
         return enough if self._start is None else math.ceil(GOING_ON * enough)
 
     def _most_documents(self) -> int:
@@ -515,6 +530,8 @@ class DeepHasher(TrainedHasher):
     def _check_params(self) -> None:
         super()._check_params()
         check_integer("hidden_units", self.hidden_units, 0, "an integer of 0 or more")
+        if self.least_steps is not None:
+            check_integer("least_steps", self.least_steps, 1, "a positive integer or None")
         check_choice("target", self.target, tuple(TARGET_POWERS))
         check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
         if self.input_length is not None:

@@ -23,9 +23,7 @@ SCALES = (8, 16, 32, 64, 128, 256)
 SHORTEST = 1e-6  # below it a document is taken to have no part in some directions
 CELLS = 4_000_000  # cosines held at a time
 EXACT_UP_TO = 25_000  # documents: comparing all pairs takes seconds, and grows with the square
-PROBES = (
-    96  # cells of the approximate index that are looked into: 99 of 100 neighbours, in that time
-)
+PROBES = 96  # cells of the approximate index looked into: 99 of 100 neighbours are found
 
 RowNumbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
