@@ -104,7 +104,7 @@ def make(fit: Fit, n_documents: int, device: str) -> CorrSH:
 
 
 def result_of(fit: Fit, hasher: CorrSH, found: float, seconds: float, device: str) -> Result:
-    return rounded(
+    result: Result = rounded(
         {
             "run": fit.run,
             **fit._asdict(),
@@ -114,6 +114,7 @@ def result_of(fit: Fit, hasher: CorrSH, found: float, seconds: float, device: st
             **circumstances(device),
         }
     )
+    return result
 
 
 class World(NamedTuple):
