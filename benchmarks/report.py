@@ -16,6 +16,7 @@ from typing import Any
 
 import duplicates
 import encoding
+import fitting
 import installing
 import larger_than_memory
 import multi_index
@@ -26,6 +27,7 @@ HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "duplicates": duplicates.table,
     "encoding": encoding.table,
+    "fitting": fitting.table,
     "installing": installing.table,
     "training": training.table,
     "training_gpu": training_gpu.table,
@@ -37,6 +39,7 @@ PAGES = (
     HERE / "README.md",
     DOCS / "duplicates.md",
     DOCS / "install.md",
+    DOCS / "large_corpora.md",
     DOCS / "models" / "mish.md",
 )
 BLOCK = re.compile(r"(<!-- results/(\w+)\.json -->\n).*?(\n<!-- end -->)", re.DOTALL)
