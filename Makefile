@@ -85,6 +85,7 @@ bench-full: bench-search
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
+	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/larger_than_memory.py
 	$(BIN)/python benchmarks/report.py
 
@@ -115,6 +116,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/encoding.py --small
 	$(BIN)/python benchmarks/training.py --small
 	$(BIN)/python benchmarks/fitting.py --small
+	$(BIN)/python benchmarks/busy.py --small
 	$(BIN)/python benchmarks/larger_than_memory.py --small
 
 # A running service under load, with killed workers and hostile clients; wants a quiet machine.

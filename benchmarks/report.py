@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import busy
 import duplicates
 import encoding
 import fitting
@@ -25,6 +26,7 @@ import training_gpu
 
 HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "busy": busy.table,
     "duplicates": duplicates.table,
     "encoding": encoding.table,
     "fitting": fitting.table,

@@ -22,6 +22,7 @@ from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.training.distributed import DistributedSteps
 from boltzhash.training.memory import kept_memory
 from boltzhash.training.replay import ReplayedSteps
+from boltzhash.training.step_threads import StepThreads
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
@@ -202,6 +203,7 @@ class PlainSteps:
         self._documents = documents
         self._batch_size = batch_size
         self._device = device
+        self._threads = StepThreads()
 
     def epoch(
         self, plan: Plan, rates: list[float], progress: float, seed: int
@@ -213,11 +215,12 @@ class PlainSteps:
         for rate, rows in zip(rates, plan.batches(self._batch_size), strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            batch = take_batch(self._documents, plan, rows, so_far, generator)
-            terms = self._step(batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-            self.optimizer.step()
+            with self._threads.step(len(rows)):
+                batch = take_batch(self._documents, plan, rows, so_far, generator)
+                terms = self._step(batch)
+                self.optimizer.zero_grad(set_to_none=True)
+                terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                self.optimizer.step()
             sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
             bits.append(terms.bits)
         return sums, torch.cat(bits)

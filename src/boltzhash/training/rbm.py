@@ -19,6 +19,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, embedding_bag,
 
 from boltzhash.training.networks import Linear, Rows, SparseLinear
 
+_LEFT_TO_ONE_THREAD = 32_768  # elements: at::internal::GRAIN_SIZE
+
 
 class RBM(NamedTuple):
     """The parameters of one machine, or a gradient with respect to them."""
@@ -152,8 +154,19 @@ class Unrolled(nn.Module):
 def _sigmoid_between(layers: nn.ModuleList, x: Visible) -> Tensor:
     logits: Tensor = layers[0](x)
     for layer in layers[1:]:
-        logits = layer(logits.sigmoid())
+        logits = layer(_sigmoid(logits))
     return logits
+
+
+def _sigmoid(logits: Tensor) -> Tensor:
+    """Of a few rows at a time, which torch leaves to one thread: see :mod:`.step_threads`.
+
+    Two threads that share all of them compute those at the end of a half with another rounding.
+    """
+    if logits.device.type != "cpu":
+        return logits.sigmoid()
+    at_a_time = max(1, _LEFT_TO_ONE_THREAD // logits.shape[-1])
+    return torch.cat([rows.sigmoid() for rows in torch.split(logits, at_a_time)])
 
 
 def _layer(kind: type[Linear], weight: Tensor, bias: Tensor) -> Linear:

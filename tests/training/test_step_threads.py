@@ -1,0 +1,121 @@
+"""Steps take the faster number of threads, soon after it changes, and learn the same with either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from itertools import cycle
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from boltzhash.hashers import HASHERS
+from boltzhash.hashers.shared.trained import TrainedHasher
+from boltzhash.training import step_threads
+from boltzhash.training.step_threads import StepThreads, faster
+
+QUIET = {2: 0.6, 1: 1.0}  # seconds of a step by its number of threads
+BUSY = {2: 4.0, 1: 1.5}
+
+
+def taken(n_steps: int, seconds: Callable[[int], dict[int, float]]) -> list[int]:
+    """The threads of each step, where step i takes ``seconds(i)``."""
+    choices = faster(2, 1)
+    chosen = [next(choices)]
+    for step in range(n_steps - 1):
+        chosen.append(choices.send(seconds(step)[chosen[-1]]))
+    return chosen
+
+
+@pytest.mark.parametrize(("load", "best"), [(QUIET, 2), (BUSY, 1)])
+def test_the_faster_number_takes_nearly_all_steps(load: dict[int, float], best: int) -> None:
+    steps = taken(400, lambda step: load)
+    assert sum(load[n] for n in steps) < 1.1 * 400 * load[best]
+    assert set(steps[200:]) == {1, 2}  # the other is still tried now and then
+
+
+def test_a_machine_that_becomes_busy_is_noticed_within_ten_steps() -> None:
+    steps = taken(300, lambda step: QUIET if step < 100 else BUSY)
+    assert steps[60:100].count(2) > 30
+    assert steps[110:].count(2) < 12
+
+
+def test_a_machine_that_becomes_quiet_is_noticed() -> None:
+    steps = taken(300, lambda step: BUSY if step < 100 else QUIET)
+    assert steps[60:100].count(1) > 30
+    assert steps[200:].count(2) > 90
+
+
+def test_a_number_that_the_user_sets_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with StepThreads().step(200):
+            assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_torch_has_its_threads_back_after_a_step_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        threads = StepThreads()
+        with pytest.raises(ZeroDivisionError), threads.step(200):
+            assert torch.get_num_threads() == 2
+            1 / 0  # noqa: B018
+        assert torch.get_num_threads() == 4
+        with threads.step(13):  # cannot be shared evenly
+            assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="only MKL's products are known")
+@pytest.mark.parametrize(
+    "kind", [name for name, kind in HASHERS.items() if issubclass(kind, TrainedHasher)]
+)
+def test_what_is_learned_does_not_depend_on_threads(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        learned = [weights(kind, turns, monkeypatch) for turns in ([1], [2], [2, 1, 1])]
+    finally:
+        torch.set_num_threads(before)
+    for others in learned[1:]:
+        assert learned[0].keys() == others.keys()
+        for name, array in learned[0].items():
+            np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+def weights(
+    kind: str, turns: list[int], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    """Learned from 413 documents, the last 13 of which make a step of their own."""
+
+    def in_turns(usual: int, other: int) -> Generator[int, float, None]:
+        turn = cycle(turns)
+        while True:
+            yield next(turn)
+
+    monkeypatch.setattr(step_threads, "faster", in_turns)
+    hasher = HASHERS[kind](n_bits=24, epochs=2, batch_size=200, device="cpu", random_state=0)
+    hasher.fit(documents())
+    assert isinstance(hasher, TrainedHasher)
+    return hasher.weights_
+
+
+def documents() -> sparse.csr_matrix:
+    """413 of 3,000 words: enough that two threads share what a step computes."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(3_000, 0.02), size=8)
+    counts = np.stack([rng.multinomial(80, topics[i % 8]) for i in range(413)])
+    return sparse.csr_matrix(counts.astype(np.float32))
