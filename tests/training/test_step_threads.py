@@ -21,7 +21,7 @@ BUSY = {2: 4.0, 1: 1.5}
 
 def taken(n_steps: int, seconds: Callable[[int], dict[int, float]]) -> list[int]:
     """The threads of each step, where step i takes ``seconds(i)``."""
-    choices = faster(2, 1)
+    choices = faster(1, 2)
     chosen = [next(choices)]
     for step in range(n_steps - 1):
         chosen.append(choices.send(seconds(step)[chosen[-1]]))
@@ -33,6 +33,10 @@ def test_the_faster_number_takes_nearly_all_steps(load: dict[int, float], best: 
     steps = taken(400, lambda step: load)
     assert sum(load[n] for n in steps) < 1.1 * 400 * load[best]
     assert set(steps[200:]) == {1, 2}  # the other is still tried now and then
+
+
+def test_a_short_fit_on_a_busy_machine_tries_two_threads_once() -> None:
+    assert taken(20, lambda step: BUSY).count(2) == 1
 
 
 def test_a_machine_that_becomes_busy_is_noticed_within_ten_steps() -> None:
@@ -67,7 +71,7 @@ def test_torch_has_its_threads_back_after_a_step_that_failed(
     try:
         threads = StepThreads()
         with pytest.raises(ZeroDivisionError), threads.step(200):
-            assert torch.get_num_threads() == 2
+            assert torch.get_num_threads() == 1
             1 / 0  # noqa: B018
         assert torch.get_num_threads() == 4
         with threads.step(13):  # cannot be shared evenly

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
@@ -47,11 +50,24 @@ def sketched_directions(rows: sparse.csr_matrix, n: int, random: RandomState) ->
         return leading_directions(rows, n, random, centred=False)
     transposed = rows.T.tocsr()
     words = random.normal(size=(rows.shape[1], n_sketched)).astype(rows.dtype)
-    for _ in range(PASSES):
-        documents, _ = np.linalg.qr(rows @ words)
-        words, _ = np.linalg.qr(transposed @ documents)
-    _, _, mixture = np.linalg.svd(np.linalg.qr(rows @ words, mode="r"))
-    return np.asarray(words @ mixture[:n].T)
+    with _one_thread():
+        for _ in range(PASSES):
+            documents, _ = np.linalg.qr(rows @ words)
+            words, _ = np.linalg.qr(transposed @ documents)
+        _, _, mixture = np.linalg.svd(np.linalg.qr(rows @ words, mode="r"))
+        return np.asarray(words @ mixture[:n].T)
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """For NumPy's products: several wait for each other so often that beside other work they take
+    many times as long, and with nothing beside them hardly less. scikit-learn brings what limits them.
+    """
+    try:
+        limits = importlib.import_module("threadpoolctl").threadpool_limits
+    except ImportError:
+        return nullcontext()
+    one: AbstractContextManager[object] = limits(1, user_api="blas")
+    return one
 
 
 def _from_arnoldi(
