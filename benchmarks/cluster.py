@@ -1,7 +1,7 @@
 """Encoding on a Ray cluster of several nodes, with one killed while it works; every code is compared.
 
     pip install 'boltzhash[ray]'
-    python benchmarks/cluster.py                              # 400,000 documents; some minutes
+    python benchmarks/cluster.py                              # 2 million documents; some minutes
     python benchmarks/cluster.py --documents 20000
 
 All nodes are on this machine. Each has a raylet of its own, kept to one CPU and 4 GB of data, which the
@@ -29,6 +29,7 @@ import numpy as np
 
 from boltzhash import ITQ
 from boltzhash.corpus import read_corpus
+from boltzhash.corpus.shards import SHARD_BYTES
 from boltzhash.encoding.ray import encode_on_ray
 from boltzhash.hashers import Hasher
 from boltzhash.storage.codes import read_codes
@@ -38,7 +39,6 @@ from synthetic import texts
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
 DATA_BYTES = 4 << 30  # of each process of a node
-SHARD_BYTES = 1 << 20
 FITTED_ON = 20_000
 SIMULATED = (1, 8, 64, 512)  # CPUs
 A_BILLION = 1_000_000_000
@@ -102,7 +102,7 @@ def on_nodes(
                 nodes.remove_node(workers[-1], allow_graceful=False)
 
         start = time.perf_counter()
-        encode_on_ray(hasher, [corpus], output, shard_bytes=SHARD_BYTES, on_shard=after_shard)
+        encode_on_ray(hasher, [corpus], output, on_shard=after_shard)
         end = time.perf_counter()
     return {
         "nodes": n_nodes,
@@ -213,7 +213,7 @@ def table(result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--documents", type=int, default=400_000)
+    parser.add_argument("--documents", type=int, default=2_000_000)
     options = parser.parse_args()
     result = measure(options.documents)
     print(table(result))

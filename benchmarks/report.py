@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import busy
+import cluster
 import duplicates
 import encoding
 import fitting
@@ -27,6 +28,7 @@ import training_gpu
 HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "busy": busy.table,
+    "cluster": cluster.table,
     "duplicates": duplicates.table,
     "encoding": encoding.table,
     "fitting": fitting.table,
@@ -43,6 +45,7 @@ PAGES = (
     DOCS / "install.md",
     DOCS / "large_corpora.md",
     DOCS / "models" / "mish.md",
+    DOCS / "scale.md",
 )
 BLOCK = re.compile(r"(<!-- results/(\w+)\.json -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
