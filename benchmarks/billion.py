@@ -96,13 +96,13 @@ def breaks(ten: Results, of_hnsw: float, cluster: Results) -> list[str]:
         f"1. *One writer.* A folder has one, and adding takes {add['CPU s'] / 10:.0f} µs of CPU a "
         "document: at a billion that is about a day. So folders of ten million, each with a writer.",
         "2. *One question over all words.* Its time grows with the documents that have a word of it. "
-        "Folders can answer side by side and their hits be merged by score, if documents are dealt out at "
-        "random, so that a word is as rare in each; boltzhash has nothing that asks several folders.",
+        "Folders can answer side by side and their hits be merged by score, if documents are dealt out "
+        "at random, so that a word is as rare in each; boltzhash has nothing that asks several folders.",
         f"3. *The disk*: {TIMES * sizes['words'] / 1e9:,.0f} GB of words and "
-        f"{TIMES * sizes['database'] / 1e9:,.0f} GB of texts no longer stay in the memory of the system.",
+        f"{TIMES * sizes['database'] / 1e9:,.0f} GB of texts no longer stay in the system's memory.",
         f"4. *HNSW*, where it is used: {of_hnsw:.0f} bytes a document in PostgreSQL are "
         f"{of_hnsw:.0f} GB.",
-        f"5. *The driver of an encoding cluster*: {driver:.0f} minutes, whatever the number of machines.",
+        f"5. *The driver of an encoding cluster*: {driver:.0f} minutes, however many machines there are.",
         "",
         "The codes themselves break last: 8 GB, scanned as fast as memory is read.",
     ]
