@@ -102,7 +102,7 @@ def breaks(ten: Results, of_hnsw: float, cluster: Results) -> list[str]:
         f"{TIMES * sizes['database'] / 1e9:,.0f} GB of texts no longer stay in the system's memory.",
         f"4. *HNSW*, where it is used: {of_hnsw:.0f} bytes a document in PostgreSQL are "
         f"{of_hnsw:.0f} GB.",
-        f"5. *The driver of an encoding cluster*: {driver:.0f} minutes, however many machines there are.",
+        f"5. *The driver of an encoding cluster*: {driver:.0f} minutes, whatever machines there are.",
         "",
         "The codes themselves break last: 8 GB, scanned as fast as memory is read.",
     ]
