@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,20 @@ def top_k(
     return rows, distances
 
 
+class Tables(NamedTuple):
+    """Rows in the order of the first bits of either half of their codes, for :func:`within`."""
+
+    contents: bytes
+    key_bits: int
+    lookup_cost: int  # codes that are scanned in the time of a look at one anywhere in memory
+
+
+def tables_of(codes: Codes, key_bits: int, lookup_cost: int, threads: int) -> Tables:
+    """Tables of codes that will not change; half a code must have the bits of a key."""
+    contents = _kernel.tables(codes, codes.shape[1], key_bits, threads)
+    return Tables(contents, key_bits, lookup_cost)
+
+
 def within(
     path: str,
     codes: Codes,
@@ -74,14 +88,18 @@ def within(
     radius: int,
     allowed: NDArray[np.bool_] | None,
     threads: int,
+    tables: Tables | None = None,
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Rows and distances of all codes that differ in at most ``radius`` bits, one pair per query."""
-    n_bytes = codes.shape[1]
+    """Rows and distances of all codes that differ in at most ``radius`` bits, one pair per query.
+
+    With tables of these codes, only queries for which a scan is cheaper are scanned for.
+    """
+    given = (codes.shape[1], radius, allowed, threads, path, *(tables or ()))
     return [
         (np.frombuffer(rows, dtype=np.int64), np.frombuffer(distances, dtype=np.int32))
         for first in range(0, len(queries), QUERIES_A_CALL)
         for rows, distances in _kernel.within(
-            codes, queries[first : first + QUERIES_A_CALL], n_bytes, radius, allowed, threads, path
+            codes, queries[first : first + QUERIES_A_CALL], *given
         )
     ]
 

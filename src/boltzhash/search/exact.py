@@ -12,6 +12,7 @@ from boltzhash.arguments import check_integer
 from boltzhash.codes import Codes, check_codes
 from boltzhash.search import compiled, uncompiled
 from boltzhash.search.hits import Distances, Hits, Rows
+from boltzhash.search.multi_index import RadiusSearch
 from boltzhash.threads import available_cpus
 
 
@@ -54,6 +55,7 @@ class ExactIndex:
         self._path = compiled.kernel_name()
         self._is_compiled = self._path != compiled.NONE
         self._faiss = None if self._is_compiled else uncompiled.flat_index(self._codes)
+        self._radius_search = RadiusSearch(self._codes)
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -90,7 +92,8 @@ class ExactIndex:
     ) -> list[Hits]:
         """All codes that differ from a query in at most ``radius`` bits: one :class:`Hits` per query.
 
-        The other arguments are those of :meth:`search`.
+        The other arguments are those of :meth:`search`. Who asks for a small radius some hundred times
+        makes the index keep tables from then on, of at most 18 bytes a code; answers are the same.
         """
         answers = self.within_rows(queries, radius, allowed=allowed, threads=threads)
         return [Hits(self._ids_of(rows), distances) for rows, distances in answers]
@@ -129,9 +132,7 @@ class ExactIndex:
         queries, allowed, threads = self._checked(queries, allowed, threads)
         check_integer("radius", radius, 0, "an integer of 0 or more")
         radius = min(int(radius), self.n_bits)
-        if self._is_compiled:
-            return compiled.within(self._path, self._codes, queries, radius, allowed, threads)
-        return uncompiled.within(self._codes, queries, radius, allowed)
+        return self._radius_search.within(queries, radius, allowed, threads)
 
     def _ids_of(self, rows: Rows) -> NDArray[Any]:
         return rows if self._ids is None else self._ids[rows]

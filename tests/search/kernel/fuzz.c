@@ -89,6 +89,31 @@ static bool same(const struct request *request, const struct answer *answers, ui
     return true;
 }
 
+/* Tables with keys of any length, costs at which some queries are scanned for and some are not. */
+static struct tables *make_tables(const struct codes *codes) {
+    size_t bits = 1 + below(10);
+    struct tables *tables = calloc(1, sizeof *tables);
+    if (tables == NULL) abort();
+    if (bits > 8 * (codes->n_bytes / 2)) bits = 8 * (codes->n_bytes / 2);
+    if (!tables_fit(codes, bits)) return tables;
+    tables->bits = bits;
+    tables->lookup_cost = ONE_OF(0, 0, 1, 30, 1000);
+    for (size_t half = 0; half < 2; half++) {
+        tables->starts[half] = (uint32_t *)(void *)allocate((((size_t)1 << bits) + 1) * sizeof(uint32_t));
+        tables->entries[half] = (struct entry *)(void *)allocate(codes->n * sizeof(struct entry));
+    }
+    fill_tables(codes, tables, 1 + below(3));
+    return tables;
+}
+
+static void free_tables(struct tables *tables) {
+    for (size_t half = 0; half < 2; half++) {
+        free(tables->starts[half]);
+        free(tables->entries[half]);
+    }
+    free(tables);
+}
+
 /* One collection searched on all paths; returns how many searches were compared, 0 for a mistake. */
 static size_t one_case(void) {
     size_t any_bytes = 1 + below(MAX_BYTES), few_bytes = 1 + below(80);
@@ -118,14 +143,22 @@ static size_t one_case(void) {
         .limit = (uint32_t)(radius ? 1 + below(8 * n_bytes + 1) : 8 * n_bytes + 1),
         .threads = 1 + below(5),
     };
+    if (radius && below(2)) request.limit = (uint32_t)(1 + below(6));
+    struct tables *tables = make_tables(&request.codes);
     for (size_t i = 0; all_paths[i] != NULL; i++) {
         if (!all_paths[i]->runs_here()) continue;
         request.path = all_paths[i];
         bool good = search(&request, answers) && same(&request, answers, expected);
         for (size_t query = 0; query < n_queries; query++) free(answers[query].hits);
+        if (good && radius && tables->bits > 0) {
+            good = search_tables(&request, tables, answers) && same(&request, answers, expected);
+            for (size_t query = 0; query < n_queries; query++) free(answers[query].hits);
+            cases++;
+        }
         cases = good ? cases + 1 : 0;
         if (!good) break;
     }
+    free_tables(tables);
     free(queries);
     free(codes);
     free(allowed);

@@ -27,7 +27,7 @@ def reference(
 
 
 def one_case(rng: np.random.Generator, path: str) -> int:
-    """Compare one top-k and one radius search of all queries; returns how many that are."""
+    """Compare a top-k and a radius search, with tables or without; returns how many that are."""
     n_bytes = int(rng.choice([1, 2, 3, 4, 5, 8, 16, 20, 32, 33, 64, rng.integers(1, 513)]))
     n = int(rng.choice([0, 1, 31, 33, rng.integers(1, 400), rng.integers(1, 20_000)]))
     few = rng.integers(0, 256, (int(rng.choice([2, 30, 30_000])), n_bytes), dtype=np.uint8)
@@ -36,7 +36,11 @@ def one_case(rng: np.random.Generator, path: str) -> int:
     allowed = None if rng.random() < 0.5 else rng.random(n) < rng.choice([0.001, 0.1, 0.9])
     threads, radius = int(rng.integers(1, 5)), int(rng.integers(0, 8 * n_bytes + 1))
     k = min(int(rng.choice([1, 10, 100, n + 1])), n if allowed is None else int(allowed.sum()))
-    near = compiled.within(path, codes, queries, radius, allowed, threads)
+    tables = None
+    if n_bytes > 1 and rng.random() < 0.5:
+        radius, key_bits = int(rng.integers(0, 7)), min(int(rng.integers(1, 12)), n_bytes // 2 * 8)
+        tables = compiled.tables_of(codes, key_bits, int(rng.choice([0, 1, 50])), threads)
+    near = compiled.within(path, codes, queries, radius, allowed, threads, tables)
     for query, (rows, distances) in zip(queries, near, strict=True):
         expected = reference(codes, query, allowed, radius)
         np.testing.assert_array_equal(rows, expected[0])

@@ -1,9 +1,10 @@
 /* Exact search of packed codes by Hamming distance: what the parts share.
  *
- *   module.c    Python's view: buffers in, arrays out, GIL released
- *   search.c    threads, tiles of codes, groups of queries, answers in order
- *   nearest.h   the nearest codes of one query so far
- *   scan_*.c    one file per instruction set: compares one query with the codes of a tile
+ *   module.c       Python's view: buffers in, arrays out, GIL released
+ *   search.c       threads, tiles of codes, groups of queries, answers in order
+ *   multi_index.c  all within a small radius, by tables of the halves of codes
+ *   nearest.h      the nearest codes of one query so far
+ *   scan_*.c       one file per instruction set: compares one query with the codes of a tile
  *
  * Nothing here knows Python except module.c, so a plain C program can drive the rest.
  */
@@ -62,6 +63,29 @@ struct request {
 
 /* Fills one answer per query. False if memory ran out; answers are then empty. */
 bool search(const struct request *request, struct answer *answers);
+
+/* A row in a table of one half of the codes, and the first 32 bits of its other half. */
+struct entry {
+    uint32_t row, other;
+};
+
+/* The rows in the order of their keys, once by the first halves of their codes and once by the second. A key
+ * is the first bits of a half; those with key x are entries[half][starts[half][x]..starts[half][x + 1]-1]. */
+struct tables {
+    size_t bits;              /* of a key, at most 31 */
+    uint32_t *starts[2];      /* 2^bits + 1 */
+    struct entry *entries[2]; /* n */
+    size_t lookup_cost;       /* to look up a key or a code is as dear as a scan of so many codes */
+};
+
+/* Whether there can be tables: halves of at least `bits` bits, and rows that fit 32. */
+bool tables_fit(const struct codes *codes, size_t bits);
+
+/* Fills arrays that the caller has allocated. */
+void fill_tables(const struct codes *codes, const struct tables *tables, size_t threads);
+
+/* The same answers as `search` for a radius; queries for which a scan is cheaper are scanned for. */
+bool search_tables(const struct request *request, const struct tables *tables, struct answer *answers);
 
 /* Reads a buffer once with that many threads and returns a checksum: what memory allows at best. */
 uint64_t read_all(const uint8_t *bytes, size_t n, size_t threads);

@@ -18,7 +18,7 @@ static const struct path *find_path(const char *name) {
 
 /* The buffers of a search; releasing one that was never filled does nothing. */
 struct buffers {
-    Py_buffer codes, queries, allowed, rows, distances;
+    Py_buffer codes, queries, allowed, rows, distances, tables;
 };
 
 static void release(struct buffers *buffers) {
@@ -27,6 +27,7 @@ static void release(struct buffers *buffers) {
     PyBuffer_Release(&buffers->allowed);
     PyBuffer_Release(&buffers->rows);
     PyBuffer_Release(&buffers->distances);
+    PyBuffer_Release(&buffers->tables);
 }
 
 /* Fills a request from buffers; sets an exception and returns false if their sizes do not fit. */
@@ -57,12 +58,25 @@ static bool fill(struct request *request, struct buffers *buffers, PyObject *all
     return request->path != NULL;
 }
 
-static struct answer *run(const struct request *request) {
+/* Tables are one block of memory: entries by the first half and the second, then the starts of both. */
+static size_t size_of_tables(size_t n, size_t bits) {
+    return 2 * (n * sizeof(struct entry) + (((size_t)1 << bits) + 1) * sizeof(uint32_t));
+}
+
+static void place_tables(struct tables *tables, void *memory, size_t n) {
+    tables->entries[0] = memory;
+    tables->entries[1] = tables->entries[0] + n;
+    tables->starts[0] = (uint32_t *)(tables->entries[1] + n);
+    tables->starts[1] = tables->starts[0] + ((size_t)1 << tables->bits) + 1;
+}
+
+/* `tables` may be NULL. */
+static struct answer *run(const struct request *request, const struct tables *tables) {
     bool good = false;
     struct answer *answers = PyMem_Calloc(request->n_queries + 1, sizeof *answers);
     if (answers != NULL) {
         Py_BEGIN_ALLOW_THREADS
-        good = search(request, answers);
+        good = tables != NULL ? search_tables(request, tables, answers) : search(request, answers);
         Py_END_ALLOW_THREADS
     }
     if (good) return answers;
@@ -108,7 +122,7 @@ static PyObject *py_top_k(PyObject *self, PyObject *args) {
     }
     request.k = (size_t)k;
     request.limit = (uint32_t)(8 * n_bytes + 1);
-    answers = run(&request);
+    answers = run(&request, NULL);
     if (answers == NULL) goto done;
     for (size_t i = 0; i < n; i++) {
         if (answers[i].n != (size_t)k) { /* another thread took rows off the mask meanwhile */
@@ -141,28 +155,42 @@ static PyObject *as_bytearrays(const struct answer *answer) {
 }
 
 PyDoc_STRVAR(within_doc,
-             "within(codes, queries, n_bytes, radius, allowed, threads, path)\n\n"
-             "A list with rows (int64) and distances (int32) of each query, as bytearrays.");
+             "within(codes, queries, n_bytes, radius, allowed, threads, path[, tables, bits, lookup_cost])\n\n"
+             "A list with rows (int64) and distances (int32) of each query, as bytearrays. Tables are of\n"
+             "the same codes and as many bits of a key; to look up a key or a code is taken to be as\n"
+             "dear as a scan of lookup_cost codes.");
 
 static PyObject *py_within(PyObject *self, PyObject *args) {
     struct buffers b = {0};
     struct request request = {0};
     struct answer *answers = NULL;
     PyObject *allowed, *result = NULL;
-    Py_ssize_t n_bytes, radius, threads;
+    Py_ssize_t n_bytes, radius, threads, bits = 0, lookup_cost = 0;
+    struct tables tables = {0};
     const char *path;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*y*nnOns", &b.codes, &b.queries, &n_bytes, &radius, &allowed, &threads,
-                          &path))
+    if (!PyArg_ParseTuple(args, "y*y*nnOns|y*nn", &b.codes, &b.queries, &n_bytes, &radius, &allowed,
+                          &threads, &path, &b.tables, &bits, &lookup_cost))
         return NULL;
     if (!fill(&request, &b, allowed, n_bytes, threads, path)) goto done;
+    if (b.tables.buf != NULL) {
+        tables.bits = (size_t)bits;
+        tables.lookup_cost = (size_t)lookup_cost;
+        if (lookup_cost < 0 || !tables_fit(&request.codes, tables.bits) ||
+            (size_t)b.tables.len != size_of_tables(request.codes.n, tables.bits)) {
+            PyErr_Format(PyExc_ValueError, "%zd bytes are no tables of %zu codes and keys of %zd bits",
+                         b.tables.len, request.codes.n, bits);
+            goto done;
+        }
+        place_tables(&tables, b.tables.buf, request.codes.n);
+    }
     if (radius < 0) {
         PyErr_Format(PyExc_ValueError, "a radius of %zd", radius);
         goto done;
     }
     request.k = SIZE_MAX;
     request.limit = (uint32_t)(radius < 8 * n_bytes ? radius + 1 : 8 * n_bytes + 1);
-    answers = run(&request);
+    answers = run(&request, b.tables.buf != NULL ? &tables : NULL);
     result = answers != NULL ? PyList_New((Py_ssize_t)request.n_queries) : NULL;
     for (size_t i = 0; result != NULL && i < request.n_queries; i++) {
         PyObject *pair = as_bytearrays(&answers[i]);
@@ -172,6 +200,36 @@ static PyObject *py_within(PyObject *self, PyObject *args) {
     }
 done:
     if (answers != NULL) free_answers(answers, request.n_queries);
+    release(&b);
+    return result;
+}
+
+PyDoc_STRVAR(tables_doc,
+             "tables(codes, n_bytes, bits, threads)\n\n"
+             "The tables of codes that `within` takes, keys of so many bits, as bytes.");
+
+static PyObject *py_tables(PyObject *self, PyObject *args) {
+    struct buffers b = {0};
+    PyObject *result = NULL;
+    Py_ssize_t n_bytes, bits, threads;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*nnn", &b.codes, &n_bytes, &bits, &threads)) return NULL;
+    struct codes codes = {.bytes = b.codes.buf, .n_bytes = (size_t)n_bytes};
+    struct tables tables = {.bits = (size_t)bits};
+    bool good = n_bytes >= 1 && n_bytes <= MAX_BYTES && b.codes.len % n_bytes == 0 && threads >= 1;
+    if (good) codes.n = (size_t)(b.codes.len / n_bytes);
+    if (!good || !tables_fit(&codes, tables.bits)) {
+        PyErr_Format(PyExc_ValueError, "no tables of %zd bytes of codes, %zd a code, keys of %zd bits, %zd threads",
+                     b.codes.len, n_bytes, bits, threads);
+        goto done;
+    }
+    result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size_of_tables(codes.n, tables.bits));
+    if (result == NULL) goto done;
+    place_tables(&tables, PyBytes_AsString(result), codes.n);
+    Py_BEGIN_ALLOW_THREADS
+    fill_tables(&codes, &tables, (size_t)threads);
+    Py_END_ALLOW_THREADS
+done:
     release(&b);
     return result;
 }
@@ -210,6 +268,7 @@ static PyObject *py_paths(PyObject *self, PyObject *args) {
 static PyMethodDef methods[] = {
     {"top_k", py_top_k, METH_VARARGS, top_k_doc},
     {"within", py_within, METH_VARARGS, within_doc},
+    {"tables", py_tables, METH_VARARGS, tables_doc},
     {"read", py_read, METH_VARARGS, read_doc},
     {"paths", py_paths, METH_NOARGS, paths_doc},
     {NULL, NULL, 0, NULL},

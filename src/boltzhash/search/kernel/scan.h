@@ -30,6 +30,14 @@ static inline uint64_t load_word(const uint8_t *bytes) {
     return word;
 }
 
+/* How many bits are on, without an instruction for it. */
+static inline uint64_t word_popcount(uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (word * 0x0101010101010101u) >> 56;
+}
+
 /* Defines DISTANCE(code, query, n_bytes) from POPCOUNT of a word. */
 #define DEFINE_DISTANCE(TARGET, DISTANCE, POPCOUNT)                                               \
     TARGET static inline uint32_t DISTANCE(const uint8_t *code, const uint8_t *query, size_t n) { \

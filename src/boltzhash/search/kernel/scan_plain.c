@@ -2,14 +2,7 @@
 #include "paths.h"
 #include "scan.h"
 
-static inline uint64_t popcount(uint64_t word) {
-    word -= word >> 1 & 0x5555555555555555u;
-    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
-    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return (word * 0x0101010101010101u) >> 56;
-}
-
-DEFINE_DISTANCE(, word_distance, popcount)
+DEFINE_DISTANCE(, word_distance, word_popcount)
 DEFINE_ROW_SCAN(, scan_8, 8, word_distance)
 DEFINE_ROW_SCAN(, scan_16, 16, word_distance)
 DEFINE_ROW_SCAN(, scan_32, 32, word_distance)

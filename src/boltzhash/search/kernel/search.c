@@ -11,6 +11,7 @@
 
 #include "nearest.h"
 #include "paths.h"
+#include "team.h"
 
 /* Sizes in bytes. A test sets them so small that little data goes through all that large data does. */
 #ifndef TILE_BYTES
@@ -33,15 +34,7 @@ const struct path *const all_paths[] = {
     NULL,
 };
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
-/* Runs `work` once in each of that many threads, including this one. */
-struct team {
-    void (*work)(struct team *team, size_t member);
-    void *task;
-    atomic_size_t next; /* what the members share out among them */
-};
 
 struct member {
     struct team *team;
@@ -55,7 +48,7 @@ static void *run_member(void *argument) {
     return NULL;
 }
 
-static void run_team(struct team *team, size_t threads) {
+void run_team(struct team *team, size_t threads) {
     struct member *others = threads > 1 ? calloc(threads, sizeof *others) : NULL;
     size_t started = 1;
     atomic_init(&team->next, 0);
