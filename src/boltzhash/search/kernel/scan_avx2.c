@@ -72,10 +72,13 @@ INLINE __m256i query_8(const uint8_t *query) {
     return _mm256_set1_epi64x((long long)load_word(query));
 }
 
+/* 32 rows at a time: their distances are counted again for the few blocks that have a near one. */
 INLINE bool near_8(const uint8_t *codes, __m256i query, uint64_t limit, uint16_t *distances) {
-    __m256i vectors[4];
-    for (size_t i = 0; i < 4; i++) vectors[i] = differing_lanes(codes, i, query);
-    return near_16_rows(vectors, limit, distances);
+    __m256i least = differing_lanes(codes, 0, query);
+    for (size_t i = 1; i < 8; i++) least = _mm256_min_epi32(least, differing_lanes(codes, i, query));
+    if (__builtin_expect(!any_below(least, limit), 1)) return false;
+    for (size_t i = 0; i < 8; i++) store_4(distances + 4 * i, differing_lanes(codes, i, query));
+    return true;
 }
 
 /* 128 bits: two lanes per code, added while they are still bytes. Two vectors a and b give
@@ -135,7 +138,7 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
 
 DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 16, query_8, near_8, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
 
