@@ -162,8 +162,8 @@ static void keep_near(const struct task *task, size_t half, struct lookup *looku
             struct entry entry = tables->entries[half][place];
             uint32_t differing = entry.other ^ other;
             lookup->rows[n] = entry.row;
-            n += range->differing + word_popcount(differing) <= radius &&
-                 (half == 0 || word_popcount(key_of(differing, tables->bits)) > named);
+            n += range->differing + plain_popcount(differing) <= radius &&
+                 (half == 0 || plain_popcount(key_of(differing, tables->bits)) > named);
         }
     }
     lookup->n_rows = n;

@@ -31,7 +31,7 @@ static inline uint64_t load_word(const uint8_t *bytes) {
 }
 
 /* How many bits are on, without an instruction for it. */
-static inline uint64_t word_popcount(uint64_t word) {
+static inline uint64_t plain_popcount(uint64_t word) {
     word -= word >> 1 & 0x5555555555555555u;
     word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
     word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;

@@ -28,14 +28,13 @@ INLINE __m512i query_8(const uint8_t *query) {
 }
 
 INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
-    __m512i a = differing(codes, 0, query), b = differing(codes, 1, query);
-    __m512i c = differing(codes, 2, query), d = differing(codes, 3, query);
-    __m512i least = _mm512_min_epu64(_mm512_min_epu64(a, b), _mm512_min_epu64(c, d));
-    if (__builtin_expect(!any_below(least, limit), 1)) return false;
-    store_8(distances, a);
-    store_8(distances + 8, b);
-    store_8(distances + 16, c);
-    store_8(distances + 24, d);
+    __m512i least = differing(codes, 0, query), also = differing(codes, 1, query);
+    for (size_t i = 2; i < 8; i += 2) {
+        least = _mm512_min_epu64(least, differing(codes, i, query));
+        also = _mm512_min_epu64(also, differing(codes, i + 1, query));
+    }
+    if (__builtin_expect(!any_below(_mm512_min_epu64(least, also), limit), 1)) return false;
+    for (size_t i = 0; i < 8; i++) store_8(distances + 8 * i, differing(codes, i, query));
     return true;
 }
 
@@ -111,7 +110,7 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
 
 DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 64, query_8, near_8, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long)

@@ -2,7 +2,7 @@
 #include "paths.h"
 #include "scan.h"
 
-DEFINE_DISTANCE(, word_distance, word_popcount)
+DEFINE_DISTANCE(, word_distance, plain_popcount)
 DEFINE_ROW_SCAN(, scan_8, 8, word_distance)
 DEFINE_ROW_SCAN(, scan_16, 16, word_distance)
 DEFINE_ROW_SCAN(, scan_32, 32, word_distance)
