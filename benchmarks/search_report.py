@@ -45,10 +45,10 @@ def bars_of(results: dict[str, Any]) -> list[Bar]:
     for row in results["compared"]:
         what = f"{row['n'] / 1e6:g} M x {row['bits']} bits"
         bars.append(Bar(f"{what}, batched, times faiss", row["batched"], BATCHED[row["bits"]]))
-        for path, times in row.get("one_thread", {}).items():
-            if path in ONE_THREAD:
+        for path, bar in ONE_THREAD.items() if "one_thread" in row else ():
+            if path in row["one_thread"]["times_faiss"]:
                 name = f"{what}, batched, {path}, one thread, times faiss"
-                bars.append(Bar(name, times, ONE_THREAD[path]))
+                bars.append(Bar(name, row["one_thread"]["times_faiss"][path], bar))
         bars.append(Bar(f"{what}, single query, times faiss", row["single"], SINGLE[row["bits"]]))
         if (row["n"], row["bits"]) == (10_000_000, 64):
             bars.append(
@@ -93,8 +93,8 @@ def section(results: dict[str, Any]) -> str:
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB; {versions}; kernel "
         f"path {results['kernel']}; {machine['threads']} threads each; load before the run "
         f"{machine['load_before']:.1f}. k = {results['k']}, batches of {results['batch']} queries, "
-        "codes of topics within topics. What is compared takes turns; of each the fastest of "
-        f"{results['rounds']} rounds counts.",
+        "codes of topics within topics. What is compared takes turns; "
+        f"{results['counted']} of {results['rounds']} rounds counts.",
         _table(
             "codes | bits | batched, times faiss (bar) | single, times faiss (bar) | queries/s | "
             "faiss | single, ms | faiss, ms | plain read, ms (GB/s)",
@@ -128,26 +128,24 @@ def _table(head: str, rows: list[str]) -> str:
 
 def _one_thread(rows: list[dict[str, Any]]) -> str:
     measured = {f"{row['n'] / 1e6:g} M": row["one_thread"] for row in rows if "one_thread" in row}
+    loads = " and ".join(f"{one['load_before']:.1f}" for one in measured.values())
+    paths = list(next(iter(measured.values()))["times_faiss"])
+    lines = [
+        [path, *(f"{one['times_faiss'][path]:.1f}{_bar(path)}" for one in measured.values())]
+        for path in paths
+    ]
     table = _table(
         " | ".join(["path, 64 bits, times faiss (bar)", *measured]),
-        [
-            " | ".join(
-                [
-                    path,
-                    *(
-                        f"{times[path]:.1f}" + _bar(ONE_THREAD.get(path))
-                        for times in measured.values()
-                    ),
-                ]
-            )
-            for path in next(iter(measured.values()))
-        ],
+        [" | ".join(line) for line in lines],
     )
-    return f"Batched, every path, one thread each, in CPU time:\n\n{table}"
+    return (
+        "Batched, every path, one thread each, in CPU time, which others on the machine disturb little "
+        f"(load before {loads}):\n\n{table}"
+    )
 
 
-def _bar(bar: float | None) -> str:
-    return "" if bar is None else f" ({bar:g})"
+def _bar(path: str) -> str:
+    return f" ({ONE_THREAD[path]:g})" if path in ONE_THREAD else ""
 
 
 def _of_read(results: dict[str, Any]) -> str:
