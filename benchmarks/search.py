@@ -375,7 +375,9 @@ def run(small: bool) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="1 M codes and some of 10 M, some minutes")
+    parser.add_argument(
+        "--small", action="store_true", help="1 M codes and some of 10 M, some minutes"
+    )
     arguments = parser.parse_args()
     results = run(arguments.small)
     RESULTS.mkdir(exist_ok=True)

@@ -155,7 +155,8 @@ static PyObject *as_bytearrays(const struct answer *answer) {
 }
 
 PyDoc_STRVAR(within_doc,
-             "within(codes, queries, n_bytes, radius, allowed, threads, path[, tables, bits, lookup_cost])\n\n"
+             "within(codes, queries, n_bytes, radius, allowed, threads, path"
+             "[, tables, bits, lookup_cost])\n\n"
              "A list with rows (int64) and distances (int32) of each query, as bytearrays. Tables are of\n"
              "the same codes and as many bits of a key; to look up a key or a code is taken to be as\n"
              "dear as a scan of lookup_cost codes.");
@@ -219,7 +220,8 @@ static PyObject *py_tables(PyObject *self, PyObject *args) {
     bool good = n_bytes >= 1 && n_bytes <= MAX_BYTES && b.codes.len % n_bytes == 0 && threads >= 1;
     if (good) codes.n = (size_t)(b.codes.len / n_bytes);
     if (!good || !tables_fit(&codes, tables.bits)) {
-        PyErr_Format(PyExc_ValueError, "no tables of %zd bytes of codes, %zd a code, keys of %zd bits, %zd threads",
+        PyErr_Format(PyExc_ValueError,
+                     "no tables of %zd bytes of codes, %zd a code, keys of %zd bits, %zd threads",
                      b.codes.len, n_bytes, bits, threads);
         goto done;
     }

@@ -24,7 +24,8 @@ static uint32_t first_of_half(const uint8_t *code, size_t n_bytes, size_t half) 
     const uint8_t *first = half == 0 ? code : code + n_bytes / 2;
     size_t n = half == 0 ? n_bytes / 2 : n_bytes - n_bytes / 2;
     uint32_t bits = 0;
-    if (n >= 4) return (uint32_t)first[0] << 24 | (uint32_t)first[1] << 16 | (uint32_t)first[2] << 8 | first[3];
+    if (n >= 4) /* in one load */
+        return (uint32_t)first[0] << 24 | (uint32_t)first[1] << 16 | (uint32_t)first[2] << 8 | first[3];
     for (size_t i = 0; i < n; i++) bits |= (uint32_t)first[i] << (24 - 8 * i);
     return bits;
 }
@@ -208,7 +209,7 @@ static bool answer_from_rows(const struct task *task, const struct lookup *looku
     return good;
 }
 
-/* Whether that many keys or codes anywhere in memory, and entries one after the other, cost more than a scan. */
+/* Whether so many keys or codes, anywhere in memory, and entries, side by side, cost more than a scan. */
 static bool costs_more(const struct task *task, size_t lookups, size_t entries) {
     size_t cost = task->tables->lookup_cost;
     return lookups * cost + entries * cost / ENTRIES_A_LOOKUP > task->request->codes.n;
@@ -289,7 +290,8 @@ bool search_tables(const struct request *request, const struct tables *tables, s
     for (size_t i = 0; i < request->n_queries; i++) answers[i] = (struct answer){0};
     size_t takes = (request->n_queries + QUERIES_AT_A_TIME - 1) / QUERIES_AT_A_TIME;
     bool good = task.is_left != NULL;
-    if (good) run_team(&(struct team){.work = share_out_queries, .task = &task}, smaller(request->threads, takes));
+    struct team team = {.work = share_out_queries, .task = &task};
+    if (good) run_team(&team, smaller(request->threads, takes));
     good = good && !atomic_load(&task.out_of_memory) && search_left(&task);
     for (size_t i = 0; !good && i < request->n_queries; i++) {
         free(answers[i].hits);
