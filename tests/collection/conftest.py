@@ -106,6 +106,17 @@ class EmbeddedMapped(Embedded):
         super().close()
 
 
+class EmbeddedPassages(EmbeddedMapped):
+    """The same with documents cut into passages, which each is short enough to be the only one of."""
+
+    def create(self, hasher: Hasher) -> Collection:
+        self._number += 1
+        path = self._folder / str(self._number)
+        return self._keep(Collection.create(path, hasher, passages=20))
+
+    empty = create
+
+
 def name_of(collection: Collection) -> str:
     return collection.location.partition("#")[2]
 
@@ -242,7 +253,11 @@ class MilvusServer(Milvus):
             _USED.setdefault((self.url, model), []).append(name)
 
 
-ENGINES = {"embedded": Embedded, "embedded, mapped": EmbeddedMapped}
+ENGINES = {
+    "embedded": Embedded,
+    "embedded, mapped": EmbeddedMapped,
+    "embedded, passages": EmbeddedPassages,
+}
 SERVERS = {
     "postgres": ("postgres_url", Postgres, 25),
     "milvus-lite": ("milvus_lite_url", Milvus, 10),

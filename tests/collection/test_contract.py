@@ -735,8 +735,8 @@ def test_stats_are_the_same_whatever_keeps_them(engine: Any, hasher: Hasher) -> 
     collection.delete([3])
     stats = collection.stats()
     assert list(stats) == [
-        *("documents", "no_known_word", "bits", "method", "features", "model", "generation"),
-        *("format_version", "unfinished", "rehash", "approximate", "bytes", "bytes_per_document"),
+        *("documents", "no_known_word", "bits", "method", "passages", "features", "model"),
+        *("generation", "format_version", "unfinished", "rehash", "approximate", "bytes", "bytes_per_document"),
     ]
     assert (stats["documents"], stats["bits"], stats["method"]) == (9, 8, "LSH")
     assert stats["no_known_word"] == 1

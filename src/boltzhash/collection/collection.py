@@ -28,7 +28,13 @@ from boltzhash.collection.engines import create_store, open_store, parse_locatio
 from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.models import Coder, check_knows_words, check_made_by, check_reads_texts
+from boltzhash.collection.models import (
+    Coder,
+    check_cut_for,
+    check_knows_words,
+    check_made_by,
+    check_reads_texts,
+)
 from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
 from boltzhash.collection.requests import (
     SearchRequest,
@@ -115,17 +121,30 @@ class Collection:
         self._ahead: tuple[str, dict[str, CodedQuery]] = "", {}  # by which model, and what
 
     @classmethod
-    def create(cls, location: str | Path, hasher: Hasher, *, wait: float = WAIT) -> Self:
+    def create(
+        cls,
+        location: str | Path,
+        hasher: Hasher,
+        *,
+        passages: int | None = None,
+        wait: float = WAIT,
+    ) -> Self:
         """A new, empty collection at ``location``, whose codes come from ``hasher``.
 
-        The arguments are those of :meth:`open`. The model is kept with the documents, so that any
-        client can open the collection. If it was fitted with features, such as sentence embeddings,
-        documents and queries come with theirs; those are not kept (docs/embeddings.md).
+        The other arguments are those of :meth:`open`. With ``passages=200`` documents are cut into
+        passages of about 200 words, now and whenever some are added, and found by the code of their
+        nearest passage; a hit then says where to look. In a folder only (docs/long_documents.md).
+
+        The model is kept with the documents, so that any client can open the collection. If it was
+        fitted with features, such as sentence embeddings, documents and queries come with theirs;
+        those are not kept (docs/embeddings.md).
         """
         check_knows_words(hasher)
         check_wait(wait)
+        if passages is not None:
+            check_cut_for(hasher, passages)
         coder = Coder(hasher.fingerprint(), hasher)
-        return cls(create_store(parse_location(location), coder, wait), coder)
+        return cls(create_store(parse_location(location), coder, wait, passages), coder)
 
     @classmethod
     def open(
@@ -188,6 +207,11 @@ class Collection:
     def keeps_words(self) -> bool:
         """Whether it has an index of words, so that documents can be found by words and by both."""
         return self._store.keeps_words
+
+    @property
+    def passages(self) -> int | None:
+        """About how many words a passage has, if documents are cut into passages; else None."""
+        return self._store.passages
 
     @property
     def written_generation(self) -> int | None:
@@ -280,6 +304,10 @@ class Collection:
         features are not made there.
         """
         hasher, n = self.hasher, 0
+        if self.passages is not None:
+            raise ValueError(
+                f"a cluster hashes whole documents, and {self.location} cuts them into passages: use add"
+            )
         if hasher.n_feature_columns is not None:
             raise ValueError(
                 f"a cluster hashes texts, and this {type(hasher).__name__} was fitted with features: "
@@ -427,7 +455,8 @@ class Collection:
         """The k documents most like one of the collection, itself left out.
 
         They are found and ranked as :meth:`search` does it for a text, by the document's words and its
-        code; its quotes and minuses mean nothing. A code that was made from features is the one that
+        code; its quotes and minuses mean nothing. Documents are compared as wholes, also where they are
+        cut into passages. A code that was made from features is the one that
         is kept. KeyError if there is no such document.
         """
         found = self.find([id])
@@ -440,12 +469,12 @@ class Collection:
             coded = like_coded(hasher, found[id])
             request = checked(self._store, hasher, coded)
             if request.by == "codes":
-                hits = self._nearest(standing, coded, request._replace(k=k + 1))
+                hits = self._nearest(standing, coded, request._replace(k=k + 1), whole=True)
             else:
                 words = words_of(hasher.language)
                 wanted = words.like(found[id].document)
                 hits, _ = self._store.ranked(
-                    coded, wanted, words, k + 1, request.conditions, by=request.by
+                    coded, wanted, words, k + 1, request.conditions, by=request.by, whole=True
                 )
             others = [hit for hit in hits if hit.id != id][:k]
             warning = self._why_empty(standing, coded, request.conditions, hits)
@@ -462,7 +491,14 @@ class Collection:
             return None
         return why_empty(self._store, somewhere(coded.code, standing.n_bits), conditions)
 
-    def _nearest(self, standing: Standing, coded: CodedQuery, request: SearchRequest) -> list[Hit]:
+    def _nearest(
+        self,
+        standing: Standing,
+        coded: CodedQuery,
+        request: SearchRequest,
+        *,
+        whole: bool = False,
+    ) -> list[Hit]:
         if request.approximate and not is_measured(standing.approximate):
             raise ValueError(f"{self.location} has no approximate index: call build_approximate")
         hasher = self._hasher_of(standing)
@@ -471,6 +507,7 @@ class Collection:
             n_nearest(request.order, request.k),
             request.conditions,
             approximate=request.approximate,
+            whole=whole,
         )
         return reordered(request.order, coded, hits, hasher)[: request.k]
 
@@ -863,7 +900,8 @@ class Collection:
 
     def _code(self, given: list[Given]) -> _CodedBatch:
         coder = self._coder
-        return _CodedBatch(coder, given, coded_documents(coder.hasher, given))
+        coded = coded_documents(coder.hasher, given, passages=self.passages)
+        return _CodedBatch(coder, given, coded)
 
     def _write_coded(self, batch: _CodedBatch, write: _WriteBatch, commit: Write) -> None:
         """Write in one transaction; hash again if another client has rehashed meanwhile."""

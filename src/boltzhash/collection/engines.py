@@ -12,7 +12,7 @@ from boltzhash.collection.milvus.store import MilvusStore
 from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.store import PostgresStore
 from boltzhash.collection.sqlite.store import SqliteStore
-from boltzhash.collection.store import Store
+from boltzhash.collection.store import Store, has_no_passages
 
 DEFAULT_NAME = "documents"
 
@@ -46,8 +46,17 @@ def open_store(location: Location, wait: float) -> Store:
     return ENGINES[location.kind].store(location, wait)
 
 
-def create_store(location: Location, coder: Coder, wait: float) -> Store:
-    """The store of a new, empty collection whose codes come from ``coder``."""
+def create_store(
+    location: Location, coder: Coder, wait: float, passages: int | None = None
+) -> Store:
+    """The store of a new, empty collection whose codes come from ``coder``.
+
+    ``passages`` is how many words a passage has, if documents are to be cut into passages.
+    """
+    if passages is not None:
+        if location.kind != FOLDER:
+            raise has_no_passages(location.shown())
+        return SqliteStore(location, wait, coder, passages)
     return ENGINES[location.kind].store(location, wait, coder)
 
 

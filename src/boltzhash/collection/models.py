@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.text.passages import check_passages
 
 
 class Coder(NamedTuple):
@@ -31,6 +32,16 @@ def check_reads_texts(hasher: Hasher) -> None:
             f"{type(hasher).__name__}, which was fitted with features: make a new collection with "
             "Collection.create and add(…, features=…), or `boltzhash index MODEL CORPUS --features "
             "FILE.npy`"
+        )
+
+
+def check_cut_for(hasher: Hasher, passages: object) -> None:
+    """Passages are cut from texts, so their codes are made from texts too."""
+    check_passages(passages)
+    if hasher.n_feature_columns is not None:
+        raise ValueError(
+            f"passages are hashed by their words, and this {type(hasher).__name__} was fitted with "
+            "features: cut the documents yourself, and give each part its own id and features"
         )
 
 

@@ -18,6 +18,11 @@ def statistics(store: Store, standing: Standing, hasher: Hasher) -> dict[str, An
         "no_known_word": counts.no_known_word,
         "bits": standing.n_bits,
         "method": type(hasher).__name__,
+        "passages": (
+            None
+            if store.passages is None
+            else {"words": store.passages, "passages": counts.passages}
+        ),
         "features": hasher.n_feature_columns,
         "model": standing.model,
         "generation": standing.generation,

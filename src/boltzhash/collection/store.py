@@ -61,6 +61,7 @@ class Counts(NamedTuple):
 
     no_known_word: int  # documents of which the model knows no word
     rehashed: int  # documents that a rehash under way has done
+    passages: int = 0
 
 
 class FieldValue(NamedTuple):
@@ -93,6 +94,7 @@ class Store(Protocol):
     shown: str  # where it is, without credentials
     format_version: int
     keeps_words: bool  # whether documents can be found by their words
+    passages: int | None  # about how many words a passage has, if documents are cut into passages
 
     def close(self) -> None: ...
 
@@ -135,9 +137,19 @@ class Store(Protocol):
     # Searching
 
     def top_k(
-        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+        self,
+        code: Codes,
+        k: int,
+        conditions: list[Condition],
+        *,
+        approximate: bool,
+        whole: bool = False,
     ) -> list[Hit]:
-        """In order of (distance, insertion)."""
+        """In order of (distance, insertion).
+
+        Where there are passages, a document's distance is that of its nearest; or, if ``whole``, that of
+        the code of all of its text.
+        """
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
@@ -155,10 +167,12 @@ class Store(Protocol):
         conditions: list[Condition],
         *,
         by: str,
+        whole: bool = False,
     ) -> Found:
         """The best by words, or by words and codes; in order of (score, distance, insertion).
 
-        ``wanted`` is what is asked for in ``words``. Only if it ``keeps_words``.
+        ``wanted`` is what is asked for in ``words``; ``whole`` as in ``top_k``. Only if it
+        ``keeps_words``.
         """
 
     def n_passing(self, conditions: list[Condition]) -> int:
@@ -291,6 +305,13 @@ def keeps_no_words(shown: str) -> ValueError:
     return ValueError(
         f"{shown} keeps no index of words, as Milvus had none up to 2.3: search it by codes, or keep "
         "the collection in a folder or in PostgreSQL"
+    )
+
+
+def has_no_passages(shown: str) -> ValueError:
+    return ValueError(
+        f"{shown}: passages are kept in folders only. Make the collection in a folder, or without "
+        "passages"
     )
 
 

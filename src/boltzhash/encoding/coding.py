@@ -18,8 +18,12 @@ from boltzhash.hashers.shared.features import (
     feature_rows,
     one_row,
 )
+from boltzhash.text.passages import Span, cut
+from boltzhash.threads import in_batches
 
 Query = str | Codes
+
+_AT_ONCE = 1024  # passages that are hashed together: a document may have thousands
 
 
 class Given(NamedTuple):
@@ -52,15 +56,25 @@ def given_documents(documents: Iterable[Document], features: Features | None) ->
     check_rows(len(features), n)
 
 
+class CodedPassage(NamedTuple):
+    """A passage with its code, and whether the model knew any word of it."""
+
+    span: Span
+    code: bytes
+    known: bool
+
+
 class Coded(NamedTuple):
     """A document with its code, and whether the model knew any word of it.
 
     A code that is made from features means something even without a word: then it is known.
+    ``passages`` are there to be written, if the collection has any; what is read comes without them.
     """
 
     document: Document
     code: bytes
     known: bool
+    passages: tuple[CodedPassage, ...] = ()
 
 
 class CodedText(NamedTuple):
@@ -86,10 +100,47 @@ def coded_texts(hasher: Hasher, texts: Iterable[str]) -> list[CodedText]:
     ]
 
 
-def coded_documents(hasher: Hasher, batch: Sequence[Given]) -> list[Coded]:
-    """A batch of documents with their codes."""
+def coded_passages(
+    hasher: Hasher, texts: Sequence[str], words: int
+) -> list[tuple[CodedText, tuple[CodedPassage, ...]]]:
+    """The code of each text as a whole, and the codes of its passages of about ``words`` words.
+
+    >>> from boltzhash import LSH
+    >>> text = "A star is born. It shines. Bread needs an oven. It needs flour."
+    >>> [(whole, parts)] = coded_passages(LSH(n_bits=8).fit([text, "a moon"]), [text], words=8)
+    >>> [text[slice(*part.span)] for part in parts]
+    ['A star is born. It shines. ', 'Bread needs an oven. It needs flour.']
+    """
+    spans = [cut(text, words) for text in texts]
+    parts = [
+        text[start:end]
+        for text, own in zip(texts, spans, strict=True)
+        if len(own) > 1  # else the text is the passage
+        for start, end in own
+    ]
+    wholes = coded_texts(hasher, texts)
+    coded = (one for some in in_batches(parts, _AT_ONCE) for one in coded_texts(hasher, some))
+    return [
+        (
+            whole,
+            tuple(CodedPassage(span, *(next(coded) if len(own) > 1 else whole)) for span in own),
+        )
+        for whole, own in zip(wholes, spans, strict=True)
+    ]
+
+
+def coded_documents(
+    hasher: Hasher, batch: Sequence[Given], *, passages: int | None = None
+) -> list[Coded]:
+    """A batch of documents with their codes, and with those of their passages of so many words."""
     documents = [given.document for given in batch]
     vectors = [given.vector for given in batch if given.vector is not None]
+    if passages is not None:
+        both = coded_passages(hasher, [document.text for document in documents], passages)
+        return [
+            Coded(document, *whole, parts)
+            for document, (whole, parts) in zip(documents, both, strict=True)
+        ]
     if not vectors:
         coded = coded_texts(hasher, (document.text for document in documents))
         return [Coded(document, *text) for document, text in zip(documents, coded, strict=True)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.search.snippet import snippet, without_title
+from boltzhash.text.passages import Span
 from boltzhash.text.tokens import printable
 
 Rows = NDArray[np.int64]
@@ -37,18 +38,23 @@ class Hit(NamedTuple):
     ----------
     id : str or int
     distance : int or None
-        In how many bits its code differs from the query's; None if the query has no code: a text
-        without a vector, where codes are made from features.
+        In how many bits its code differs from the query's; if it is cut into passages, that of the
+        nearest. None if the query has no code: a text without a vector, where codes are made from
+        features.
     document : Document or None
         With ``id``, ``text`` and ``metadata``; None if only codes and ids are available.
     known : bool
         False if the model knows no word of the document: then its code means nothing.
     code : bytes
-        Its packed code.
+        Its packed code, or that of its nearest passage.
     score : float or None
         What it was ranked by, if words took part; see :mod:`boltzhash.search.relevance`.
     words : float or None
         BM25 of its words for the query, if they took part.
+    passage : Span or None
+        If the collection cuts documents into passages: where to look, ``text[start:end]``. The nearest
+        passage; or if words took part, the one with most of the words that were asked for, of equals
+        the nearest.
     """
 
     id: str | int
@@ -58,11 +64,17 @@ class Hit(NamedTuple):
     code: bytes = b""
     score: float | None = None
     words: float | None = None
+    passage: Span | None = None
 
     @property
     def text(self) -> str:
         """The text of the document, empty if it is not available."""
         return self.document.text if self.document is not None else ""
+
+    @property
+    def passage_text(self) -> str:
+        """The text of the passage; of the whole document if it is not known which."""
+        return self.text if self.passage is None else self.text[slice(*self.passage)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,12 +190,14 @@ class Answer:
         shown |= {"distance": hit.distance, "id": hit.id}
         if hit.document is not None:
             shown["snippet"] = self._excerpt(hit)
+        if hit.passage is not None:
+            shown["passage"] = hit.passage._asdict()
         if not hit.known:
             shown["no_known_word"] = True
         return shown
 
     def _excerpt(self, hit: Hit) -> str:
-        return snippet(without_title(hit.text, str(hit.id)), self.query or "")
+        return snippet(without_title(hit.passage_text, str(hit.id)), self.query or "")
 
 
 def _one_line(text: str) -> str:

@@ -49,12 +49,12 @@ class Order(Protocol):
 
 
 def by_words(query: CodedQuery, nearest: Sequence[Hit], hasher: Hasher) -> list[Hit]:
-    """In the order of the tf-idf cosine of their texts with the query."""
+    """In the order of the tf-idf cosine of their texts, or of their passages, with the query."""
     if query.text is None:
         raise ValueError("order 'words' compares words: search for a text, not for a code")
     if not nearest:
         return []
-    order = rerank(hasher.tfidf([query.text]), hasher.tfidf([hit.text for hit in nearest]))
+    order = rerank(hasher.tfidf([query.text]), hasher.tfidf([hit.passage_text for hit in nearest]))
     return [nearest[row] for row in order.tolist()]
 
 

@@ -25,7 +25,10 @@ Phrases = Sequence[Sequence[str]]
 
 
 class CodesByPlace(Protocol):
-    """The codes of the documents whose words are in an index, by the same places."""
+    """The codes of the documents whose words are in an index, by the same places.
+
+    Of a document that is cut into passages, the code is that of the best one.
+    """
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
         """The places of the k nearest that ``allowed`` lets through."""

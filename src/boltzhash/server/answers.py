@@ -183,7 +183,8 @@ def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> di
         "words": _rounded(hit.words),
         "distance": hit.distance,
         "title": title,
-        "snippet": marked_snippet(without_title(hit.text, title), sought),
+        "snippet": marked_snippet(without_title(hit.passage_text, title), sought),
+        **({} if hit.passage is None else {"passage": hit.passage._asdict()}),
         "code": hit.code.hex(),
         "metadata": hit.document.metadata or {},
     }
@@ -220,7 +221,11 @@ def _add_reasons(
     """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
     alone being near would not be why.
     """
-    documents = [hit.document for hit in answer.hits[offset:] if hit.document is not None]
+    documents = [
+        hit.document._replace(text=hit.passage_text)
+        for hit in answer.hits[offset:]
+        if hit.document is not None
+    ]
     margins = None
     if answer.by != "words" and answer.known_words != 0 and answer.code is not None:
         margins = sureness(answer.code, answer.margins)

@@ -167,6 +167,7 @@ def shown(answer: Answer) -> Result:
             "score": told.get("score"),
             "distance": hit.distance,
             "snippet": told["snippet"],
+            **({"passage": told["passage"]} if "passage" in told else {}),
             "metadata": (hit.document.metadata if hit.document is not None else None) or {},
         }
         for hit, told in zip(answer, answer.as_json()["hits"], strict=True)

@@ -207,13 +207,22 @@ def couplings(hasher: Hasher, texts: list[str]) -> Matrix | None:
 
 
 def explain_hit(
-    collection: Collection, known_bits: KnownBits, query: TextQuery | IdQuery | CodeQuery, id_: Id
+    collection: Collection,
+    known_bits: KnownBits,
+    query: TextQuery | IdQuery | CodeQuery,
+    id_: Id,
+    found_by: str | None = None,
 ) -> dict[str, Any]:
-    """Which bits of a document agree with a query's, and the words behind them."""
+    """Which bits of a document agree with a query's, and the words behind them.
+
+    ``found_by`` is the code that it was found by, if that is not its own but a passage's.
+    """
     now = collection.standing()
     bit_words = known_bits.words(collection)
-    document, packed, _ = stored_document(collection, id_)
-    code = np.frombuffer(packed, np.uint8)
+    stored = stored_document(collection, id_)
+    document, code = stored.document, np.frombuffer(stored.code, np.uint8)
+    if found_by is not None:
+        code = parse_code(found_by, now.n_bits)
     asked = _asked(collection, query)
     theirs = set(tokenize(document.text))
     on, agree = unpack(code[None])[0], unpack((code ^ asked.code)[None])[0] == 0
@@ -255,8 +264,8 @@ def _asked(collection: Collection, query: TextQuery | IdQuery | CodeQuery) -> _A
         code = code_of(hasher, coded_query(hasher, query.text, query.features))
         return _Asked(code, set(tokenize(query.text)), Sought.by_query(cut, query.text))
     if isinstance(query, IdQuery):
-        document, packed, _ = stored_document(collection, query.id)
-        code = np.frombuffer(packed, np.uint8)
+        stored = stored_document(collection, query.id)
+        document, code = stored.document, np.frombuffer(stored.code, np.uint8)
         return _Asked(code, set(tokenize(document.text)), Sought.by_document(cut, document))
     return _Asked(parse_code(query.code, collection.hasher.n_bits), set(), Sought(frozenset(), cut))
 

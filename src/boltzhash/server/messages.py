@@ -306,6 +306,10 @@ class ExplainRequest(Strict):
         Field(description="What was searched for: one of the three"),
     ]
     id: Annotated[Id, Field(description="The hit")]
+    code: Annotated[
+        Code | None,
+        Field(description="The hit's, if documents are cut into passages; else it is known"),
+    ] = None
 
 
 class GetRequest(Strict):
@@ -357,6 +361,13 @@ class Parts(BaseModel):
     ]
 
 
+class Passage(BaseModel):
+    """Where to look in a document: characters (Unicode code points) from start up to end."""
+
+    start: int
+    end: int
+
+
 class Reasons(BaseModel):
     """Why a document is a hit, in words as it spells them."""
 
@@ -384,6 +395,13 @@ class Hit(BaseModel):
     ]
     title: str
     snippet: list[Piece]
+    passage: Annotated[
+        Passage | None,
+        Field(
+            description="Where the snippet is from, if documents are cut into passages; code and "
+            "distance are then those of the nearest passage"
+        ),
+    ] = None
     code: str
     metadata: dict[str, Any]
     reasons: Annotated[Reasons | None, Field(description="There only if they were asked for")] = (
@@ -655,8 +673,18 @@ class MapHits(Answer):
     warning: str | None = None
 
 
+class Passages(BaseModel):
+    """How documents are cut."""
+
+    words: Annotated[int, Field(description="About as many as a passage has")]
+    passages: int
+
+
 class Stats(Answer):
     documents: int
+    passages: Annotated[
+        Passages | None, Field(description="null if documents are not cut into passages")
+    ] = None
     no_known_word: int
     bits: int
     method: str

@@ -204,7 +204,9 @@ async def nearest(asked: messages.NearestRequest, service: Served) -> Response:
 )
 async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
     """Why a document is a hit: which bits agree, and the words that they stand for."""
-    return await _read(service, lambda r: explain_hit(r, service.bits, asked.query, asked.id))
+    return await _read(
+        service, lambda r: explain_hit(r, service.bits, asked.query, asked.id, asked.code)
+    )
 
 
 # Documents

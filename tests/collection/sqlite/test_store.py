@@ -159,8 +159,8 @@ def test_a_damaged_model_is_named(filled: Path, name: str) -> None:
 
 def test_a_newer_format_is_refused(filled: Path) -> None:
     with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    with pytest.raises(CollectionError, match="has format version 3; this boltzhash reads up to 2"):
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(CollectionError, match="has format version 4; this boltzhash reads up to 3"):
         Collection.open(filled)
 
 

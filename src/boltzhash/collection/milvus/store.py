@@ -73,6 +73,7 @@ class MilvusStore:
     """
 
     format_version = FORMAT_VERSION
+    passages: int | None = None
     keeps_words = False
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
@@ -188,7 +189,13 @@ class MilvusStore:
     # Searching
 
     def top_k(
-        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+        self,
+        code: Codes,
+        k: int,
+        conditions: list[Condition],
+        *,
+        approximate: bool,
+        whole: bool = False,
     ) -> list[Hit]:
         if not approximate:
             return self._hits(self._searcher(code, conditions).top_k(k))
@@ -212,6 +219,7 @@ class MilvusStore:
         conditions: list[Condition],
         *,
         by: str,
+        whole: bool = False,
     ) -> Found:
         raise keeps_no_words(self.shown)
 

@@ -82,6 +82,7 @@ class PostgresStore:
     """One connection. ``coder`` is given if the collection is to be created."""
 
     format_version = FORMAT_VERSION
+    passages: int | None = None
     keeps_words = True
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
@@ -290,7 +291,13 @@ class PostgresStore:
     # Searching
 
     def top_k(
-        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+        self,
+        code: Codes,
+        k: int,
+        conditions: list[Condition],
+        *,
+        approximate: bool,
+        whole: bool = False,
     ) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
@@ -335,6 +342,7 @@ class PostgresStore:
         conditions: list[Condition],
         *,
         by: str,
+        whole: bool = False,
     ) -> Found:
         index = self._words.index(words, asked_of(wanted))
         codes = FilteredCodes(self._connection, conditions, index.size)

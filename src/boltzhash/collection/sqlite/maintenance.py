@@ -9,11 +9,11 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from boltzhash.collection.sqlite.codes_file import CODES_FILE
+from boltzhash.collection.sqlite.codes_file import CODES_FILE, PASSAGES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database, State
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
-from boltzhash.collection.sqlite.schema import field_rows, is_whole_code
+from boltzhash.collection.sqlite.schema import PASSAGE_BITS, field_rows, is_whole_code
 from boltzhash.collection.sqlite.word_files import words_bytes
 from boltzhash.collection.store import Counts, Rows
 from boltzhash.errors import CollectionError
@@ -45,7 +45,7 @@ def sizes(database: Database, folder: Path) -> dict[str, int]:
     return {
         "database": pages * page_size,
         **({} if tables is None else tables),
-        "codes_file": _size(folder / CODES_FILE),
+        "codes_file": _size(folder / CODES_FILE) + _size(folder / PASSAGES_FILE),
         "words_files": words_bytes(folder),
         "models": sum(_size(path) for path in (folder / MODELS).rglob("*") if path.is_file()),
     }
@@ -59,7 +59,9 @@ def _bytes_by_table(database: Database) -> dict[str, int] | None:
         return None  # an SQLite without dbstat
     return {
         "documents": size.get("documents", 0),
-        "codes": size.get("codes", 0) + size.get("next_codes", 0),
+        "codes": sum(
+            size.get(name, 0) for name in ("codes", "next_codes", "passages", "next_passages")
+        ),
         "index": size.get("fields", 0) + size.get("sqlite_autoindex_documents_1", 0),
     }
 
@@ -91,7 +93,7 @@ def _check_codes(database: Database, state: State, mapped: Rows) -> None:
     )
     n = 0
     for n, (place, code, known, checksum) in enumerate(rows, start=1):
-        if not is_whole_code(place, code, known, checksum, state.n_bits):
+        if not is_whole_code(place, code, known, checksum, n_bits=state.n_bits):
             raise CollectionError(f"{database.path} is damaged: the code of number {place}")
         here = (int(mapped.places[n - 1]), mapped.codes[n - 1].tobytes(), mapped.known[n - 1])
         if here != (place, code, known):
@@ -99,6 +101,30 @@ def _check_codes(database: Database, state: State, mapped: Rows) -> None:
     (n_codes,) = database.connection.execute("SELECT count(*) FROM codes").fetchone()
     if n_codes != n:
         raise CollectionError(f"{database.path} is damaged: {n_codes} codes of {n} documents")
+
+
+def check_passages(database: Database, state: State, mapped: Rows) -> None:
+    """Raise if passages do not cover their documents, or are not as they were written."""
+    numbers = iter(zip(mapped.places.tolist(), mapped.codes, mapped.known.tolist(), strict=True))
+    covered: dict[int, int] = {}  # characters of each document
+    for row in database.connection.execute("SELECT * FROM passages ORDER BY passage"):
+        number, code, known, _, start, stop = row
+        place = number >> PASSAGE_BITS
+        follows = number == place << PASSAGE_BITS or place in covered
+        if not is_whole_code(*row, n_bits=state.n_bits) or not follows:
+            raise CollectionError(f"{database.path} is damaged: a passage of number {place}")
+        if start != covered.get(place, 0):
+            raise CollectionError(f"{database.path} is damaged: a gap in number {place}")
+        here = next(numbers, None)
+        if here is None or (here[0], here[1].tobytes(), here[2]) != (number, code, known):
+            raise CollectionError(f"the codes in memory of number {place} are not those on disk")
+        covered[place] = stop
+    lengths = {
+        place: len(text)
+        for place, text in database.connection.execute("SELECT place, text FROM documents")
+    }
+    if covered != lengths:
+        raise CollectionError(f"{database.path} is damaged: passages do not cover the documents")
 
 
 def _check_fields(database: Database) -> None:

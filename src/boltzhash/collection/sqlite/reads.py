@@ -8,15 +8,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from boltzhash.collection.sqlite.database import Database, State
-from boltzhash.collection.sqlite.schema import document_checksum, is_whole_code
+from boltzhash.collection.sqlite.schema import (
+    PASSAGE_BITS,
+    document_checksum,
+    is_whole_code,
+    passages_of,
+)
 from boltzhash.collection.store import Places
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedPassage
 from boltzhash.errors import CollectionError
+from boltzhash.text.passages import Span
 
 _COLUMNS = "place, id, text, metadata, documents.checksum"
 _CODE = "code, known, codes.checksum"
+_PASSAGE = "passage, code, known, checksum, start, stop"
 _AT_ONCE = 500
 
 
@@ -93,6 +100,22 @@ def ids_at(database: Database, places: Places) -> list[Id | None]:
     return [found.get(place) for place in places.tolist()]
 
 
+def passages_at(database: Database, state: State, numbers: Places) -> list[CodedPassage]:
+    """The passages with some numbers, in the order asked for."""
+    rows = _rows_with(database, _PASSAGE, "passages", "passage", numbers.tolist())
+    found = {row[0]: _passage(database, state, row) for row in rows}
+    return [_there(database, found, number) for number in numbers.tolist()]
+
+
+def all_passages_at(database: Database, state: State, place: int) -> list[CodedPassage]:
+    """Those of the document at a place, in their order."""
+    rows = database.connection.execute(
+        f"SELECT {_PASSAGE} FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage",
+        passages_of(place),
+    )
+    return [_passage(database, state, row) for row in rows]
+
+
 def _rows_with(
     database: Database, columns: str, tables: str, key: str, values: Sequence[Id]
 ) -> Iterator[Any]:
@@ -113,9 +136,18 @@ def _there(database: Database, found: dict[int, Any], place: int) -> Any:
 
 def _coded(database: Database, state: State, row: tuple[Any, ...]) -> Coded:
     document, (code, known, checksum) = _document(database, row[:5]), row[5:]
-    if not is_whole_code(row[0], code, known, checksum, state.n_bits):
+    if not is_whole_code(row[0], code, known, checksum, n_bits=state.n_bits):
         raise CollectionError(f"{database.path} is damaged: the code of number {row[0]}")
     return Coded(document, code, bool(known))
+
+
+def _passage(database: Database, state: State, row: tuple[Any, ...]) -> CodedPassage:
+    number, code, known, _, start, stop = row
+    if not is_whole_code(*row, n_bits=state.n_bits):
+        raise CollectionError(
+            f"{database.path} is damaged: a passage of number {number >> PASSAGE_BITS}"
+        )
+    return CodedPassage(Span(start, stop), code, bool(known))
 
 
 def _document(database: Database, row: tuple[Any, ...]) -> Document:

@@ -9,9 +9,9 @@ from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.database import Database
 from boltzhash.collection.sqlite.models import remove_models_but, save_model
 from boltzhash.collection.sqlite.schema import replace_codes
-from boltzhash.collection.sqlite.writes import code_row, start_changes_anew
+from boltzhash.collection.sqlite.writes import code_row, passage_rows, start_changes_anew
 from boltzhash.collection.store import rehash_taken_over
-from boltzhash.encoding.coding import coded_texts
+from boltzhash.encoding.coding import coded_passages, coded_texts
 from boltzhash.hashers import Hasher
 
 
@@ -37,14 +37,14 @@ def rehash(
                 raise rehash_taken_over(str(folder))
             rows = _without_new_code(database, last, batch)
             if not rows and last == 0:
-                replace_codes(database.connection)
+                replace_codes(database.connection, passages=state.passage_words is not None)
                 start_changes_anew(database.connection, state.generation)
                 database.connection.execute(
                     "UPDATE state SET model = ?, n_bits = ?, next_model = NULL",
                     (coder.model, coder.hasher.n_bits),
                 )
                 break
-            _write_codes(database, coder.hasher, rows)
+            _write_codes(database, coder.hasher, rows, state.passage_words)
         done += len(rows)
         last = rows[-1][0] if rows else 0  # after the last come those that changed meanwhile
         if on_batch is not None:
@@ -64,6 +64,8 @@ def _start(database: Database, folder: Path, coder: Coder) -> bool:
         if state.next_model != coder.model:
             save_model(folder, coder)
             database.connection.execute("DELETE FROM next_codes")
+            if state.passage_words is not None:
+                database.connection.execute("DELETE FROM next_passages")
             database.connection.execute("UPDATE state SET next_model = ?", (coder.model,))
     with database.writing() as state:  # so that nobody saves another one at this moment
         remove_models_but(folder, [state.model, state.next_model])
@@ -78,13 +80,28 @@ def _without_new_code(database: Database, last: int, limit: int) -> list[tuple[i
     ).fetchall()
 
 
-def _write_codes(database: Database, hasher: Hasher, rows: list[tuple[int, str]]) -> None:
+def _write_codes(
+    database: Database, hasher: Hasher, rows: list[tuple[int, str]], passage_words: int | None
+) -> None:
     if not rows:
         return
-    coded = coded_texts(hasher, (text for _, text in rows))
+    places, texts = zip(*rows, strict=True)
+    if passage_words is None:
+        coded = coded_texts(hasher, texts)
+    else:
+        both = coded_passages(hasher, texts, passage_words)
+        coded = [whole for whole, _ in both]
+        database.connection.executemany(
+            "INSERT INTO next_passages VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                row
+                for place, (_, passages) in zip(places, both, strict=True)
+                for row in passage_rows(place, passages)
+            ),
+        )
     database.connection.executemany(
         "INSERT INTO next_codes VALUES (?, ?, ?, ?)",
-        (code_row(place, *text) for (place, _), text in zip(rows, coded, strict=True)),
+        (code_row(place, *text) for place, text in zip(places, coded, strict=True)),
     )
 
 

@@ -7,6 +7,13 @@ fields      the index behind ``where``: a row for each value of a metadata field
             included, and one with an empty blob for each that is a list or an object
 changes     the log of places that were overwritten or deleted, for readers that have codes mapped
 state       one row: see ``database.State``
+
+A collection whose documents are cut into passages has three more:
+
+passages       the code of each passage, and where it is in its document; ``passage`` is the document's
+               place and, in the lowest :data:`PASSAGE_BITS` bits, its number in the document
+next_passages  the same of a rehash under way
+cutting        one row, also of ``database.State``: words of a passage, and how many passages there are
 """
 
 from __future__ import annotations
@@ -23,6 +30,11 @@ from boltzhash.corpus.documents import Id, Scalar
 
 APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
 FORMAT_VERSION = 2  # 2 has fields inside fields and the members of lists in ``fields``
+# Of a collection with passages. Others stay what an older boltzhash reads, and can be opened by who may
+# not write to them.
+WITH_PASSAGES = 3
+
+PASSAGE_BITS = 32
 
 _CODES = """
 CREATE TABLE {name} (
@@ -68,20 +80,64 @@ CREATE TABLE state (
 """,
 ]
 
+_PASSAGES = """
+CREATE TABLE {name} (
+    passage INTEGER PRIMARY KEY,
+    code BLOB NOT NULL,
+    known INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL
+)
+"""
+_CUTTING = """
+CREATE TABLE cutting (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    passage_words INTEGER NOT NULL,
+    n_passages INTEGER NOT NULL
+)
+"""
 
-def create_tables(connection: sqlite3.Connection, *, model: str, n_bits: int) -> None:
-    """An empty collection whose codes come from the hasher with the fingerprint ``model``."""
+
+def create_tables(
+    connection: sqlite3.Connection, *, model: str, n_bits: int, passages: int | None = None
+) -> None:
+    """An empty collection whose codes come from the hasher with the fingerprint ``model``.
+
+    ``passages`` is how many words a passage has, if documents are cut into passages.
+    """
     _make_tables(connection)
+    if passages is not None:
+        for table in (_PASSAGES.format(name="passages"), _PASSAGES.format(name="next_passages")):
+            connection.execute(table)
+        connection.execute(_CUTTING)
+        connection.execute("INSERT INTO cutting VALUES (1, ?, 0)", (passages,))
     _set_state(connection, generation=0, n_documents=0, model=model, n_bits=n_bits)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+    version = FORMAT_VERSION if passages is None else WITH_PASSAGES
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
-def replace_codes(connection: sqlite3.Connection) -> None:
-    """Put ``next_codes`` in the place of ``codes``."""
+def replace_codes(connection: sqlite3.Connection, *, passages: bool) -> None:
+    """Put ``next_codes`` in the place of ``codes``, and the same for passages if there are any."""
     connection.execute("DROP TABLE codes")
     connection.execute("ALTER TABLE next_codes RENAME TO codes")
     connection.execute(_CODES.format(name="next_codes"))
+    if passages:
+        connection.execute("DROP TABLE passages")
+        connection.execute("ALTER TABLE next_passages RENAME TO passages")
+        connection.execute(_PASSAGES.format(name="next_passages"))
+        connection.execute("UPDATE cutting SET n_passages = (SELECT count(*) FROM passages)")
+
+
+def passages_of(place: int) -> tuple[int, int]:
+    """The least and the largest number that a passage of a document can have.
+
+    >>> first, last = passages_of(7)
+    >>> first >> PASSAGE_BITS, last >> PASSAGE_BITS, last + 1 == passages_of(8)[0]
+    (7, 7, True)
+    """
+    return place << PASSAGE_BITS, (place + 1 << PASSAGE_BITS) - 1
 
 
 def document_checksum(id_: Id, text: str, metadata: str) -> int:
@@ -95,18 +151,25 @@ def document_checksum(id_: Id, text: str, metadata: str) -> int:
     return zlib.crc32(listed.encode())
 
 
-def code_checksum(place: int, code: bytes, known: int) -> int:
-    """Includes the place: a code that went to another document is damage too."""
-    return zlib.crc32(code, place & 0xFFFFFFFF) ^ known
+def code_checksum(place: int, code: bytes, known: int, *span: object) -> int:
+    """Includes the place: a code that went to another document is damage too. And the span of a passage.
+
+    >>> code_checksum(7, b"code", 1, 0, 100) == code_checksum(7, b"code", 1, 0, 101)
+    False
+    """
+    checksum = zlib.crc32(code, place & 0xFFFFFFFF) ^ known
+    return zlib.crc32(repr((place, *span)).encode(), checksum) if span else checksum
 
 
-def is_whole_code(place: int, code: object, known: object, checksum: object, n_bits: int) -> bool:
-    """Whether a row of ``codes`` is what was written."""
+def is_whole_code(
+    place: int, code: object, known: object, checksum: object, *span: object, n_bits: int
+) -> bool:
+    """Whether a row of ``codes`` or ``passages`` is what was written."""
     return (
         isinstance(code, bytes)
         and isinstance(known, int)
         and 8 * len(code) == n_bits
-        and code_checksum(place, code, known) == checksum
+        and code_checksum(place, code, known, *span) == checksum
     )
 
 

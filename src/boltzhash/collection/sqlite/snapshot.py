@@ -2,28 +2,33 @@
 
 Most codes are mapped from codes.map. What was written since is in memory: codes of new and of
 overwritten documents, and which mapped rows no longer count. When that grows, a new file absorbs it.
+
+Passages are kept in the same way as documents, with their numbers for places.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
 from boltzhash.collection.sqlite.codes_file import (
+    CODES_FILE,
+    PASSAGES_FILE,
     CodesFile,
     no_rows,
     read_codes_file,
-    remove_codes_file,
     write_codes_file,
 )
 from boltzhash.collection.sqlite.database import State
-from boltzhash.collection.sqlite.schema import is_whole_code
+from boltzhash.collection.sqlite.mapped_file import remove_mapped
+from boltzhash.collection.sqlite.schema import PASSAGE_BITS, is_whole_code
 from boltzhash.collection.store import Places, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.search import scan
@@ -36,11 +41,35 @@ _FETCH = 10_000
 _MANY = 10_000  # codes in memory before they go into a file
 
 
+class Kind(NamedTuple):
+    """What the codes of a snapshot are of."""
+
+    name: str
+    table: str
+    key: str  # its column with the place, or what stands for it
+    columns: str  # the others
+    file: str
+    bits: int  # what stands for a place is the document's, and in so many bits a number in the document
+    count: Callable[[State], int]
+
+
+DOCUMENTS = Kind(
+    *("documents", "codes", "place", "code, known, checksum", CODES_FILE, 0),
+    lambda state: state.n_documents,
+)
+PASSAGES = Kind(
+    *("passages", "passages", "passage", "code, known, checksum, start, stop", PASSAGES_FILE),
+    *(PASSAGE_BITS, lambda state: state.n_passages),
+)
+
+
 class Snapshot:
     """All codes of the collection in ``folder``; :meth:`follow` brings them up to a generation."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: Kind = DOCUMENTS) -> None:
         self._folder = folder
+        self._kind = kind
+        self._file = folder / kind.file
         self.model = ""
         self.generation = -1
         self.last_place = 0
@@ -64,10 +93,10 @@ class Snapshot:
         self._take_changes(connection, state)
         self._take_new(connection, state)
         self.generation = state.generation
-        if len(self) != state.n_documents:
+        if len(self) != self._kind.count(state):
             raise CollectionError(
-                f"{self._folder} is damaged: it counts {state.n_documents} documents and has "
-                f"{len(self)} codes"
+                f"{self._folder} is damaged: it counts {self._kind.count(state)} {self._kind.name} and "
+                f"has {len(self)} codes"
             )
         n_changed = len(self._fresh) + int(self._stale.sum())
         if (needs_file and len(self) > _MANY) or n_changed > max(_MANY, len(self) // 8):
@@ -76,8 +105,8 @@ class Snapshot:
     def write(self) -> None:
         """Put all codes into a new codes.map and map that."""
         contents = CodesFile(self.model, self.generation, self.last_place, self.rows())
-        write_codes_file(self._folder, contents)
-        written = read_codes_file(self._folder, self.model, contents.rows.codes.shape[1])
+        write_codes_file(self._file, contents)
+        written = read_codes_file(self._file, self.model, contents.rows.codes.shape[1])
         if written is not None and written[:3] == contents[:3]:
             contents = written  # else keep them in memory
         self._set(contents)
@@ -121,9 +150,9 @@ class Snapshot:
         return rows
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
-        """The k nearest; ``allowed`` says for each place up to ``last_place`` whether it counts."""
+        """The k nearest; ``allowed`` says for each place of a document whether it counts."""
         found = []
-        for rows, mask in self._parts(allowed):
+        for rows, mask in self.parts(allowed):
             near, distances = scan.top_k(rows.codes, query, k, mask)
             found.append(Hits(rows.places[near], distances))
         return found[0] if len(found) == 1 else nearest_first(found, k)  # one is in order
@@ -131,30 +160,34 @@ class Snapshot:
     def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
         """All that are at most ``radius`` away."""
         found = []
-        for rows, mask in self._parts(allowed):
+        for rows, mask in self.parts(allowed):
             near, distances = scan.within(rows.codes, query, radius, mask)
             found.append(Hits(rows.places[near], distances))
         return nearest_first(found)
 
-    def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
+    def parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
+        """What is mapped, and what is in memory; each with a mask of what counts, if not all does."""
         if len(self._mapped.places):
             mask = ~self._stale if self._stale.any() else None
             if allowed is not None:
-                mask = allowed[self._mapped.places] & ~self._stale
+                mask = allowed[self._documents_of(self._mapped)] & ~self._stale
             yield self._mapped, mask
         if self._fresh:
             fresh = self._in_memory()
-            yield fresh, None if allowed is None else allowed[fresh.places]
+            yield fresh, None if allowed is None else allowed[self._documents_of(fresh)]
+
+    def _documents_of(self, rows: Rows) -> Places:
+        return rows.places >> self._kind.bits if self._kind.bits else rows.places
 
     def _begin_with_file(self, state: State) -> bool:
         """With what codes.map has; False if that cannot be brought up to date."""
-        file = read_codes_file(self._folder, state.model, state.n_bits // 8)
+        file = read_codes_file(self._file, state.model, state.n_bits // 8)
         if file is None or file.generation < state.changes_since:
             return False
         if file.generation > state.generation:
             # From the future: the database was put back to an older one, and when it is as far
             # again, this file must not be mistaken for its own.
-            remove_codes_file(self._folder)
+            remove_mapped(self._file)
             return False
         self._set(file)
         return True
@@ -162,11 +195,12 @@ class Snapshot:
     def _begin_with_all(self, connection: sqlite3.Connection, state: State) -> None:
         """With all codes that the database has, a few thousand at a time."""
         places, codes, known = array("q"), bytearray(), bytearray()
-        cursor = connection.execute("SELECT place, code, known, checksum FROM codes ORDER BY place")
+        _, table, key, columns, *_ = self._kind
+        cursor = connection.execute(f"SELECT {key}, {columns} FROM {table} ORDER BY {key}")
         while batch := cursor.fetchmany(_FETCH):
-            for place, code, is_known, checksum in batch:
-                if not is_whole_code(place, code, is_known, checksum, state.n_bits):
-                    raise self._damaged(place)
+            for row in batch:
+                if not is_whole_code(*row, n_bits=state.n_bits):
+                    raise self._damaged(row[0])
             places.extend(row[0] for row in batch)
             codes += b"".join([row[1] for row in batch])
             known += bytes([row[2] for row in batch])
@@ -184,38 +218,47 @@ class Snapshot:
         self._fresh, self._fresh_rows = {}, None
 
     def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
+        _, table, key, columns, _, bits, _ = self._kind
         changed = connection.execute(
-            "SELECT DISTINCT changes.place, code, known, checksum FROM changes "
-            "LEFT JOIN codes USING (place) WHERE generation > ? AND changes.place <= ?",
-            (self.generation, self.last_place),
+            f"SELECT DISTINCT changes.place, {table}.{key}, {columns} FROM changes LEFT JOIN {table} "
+            f"ON {table}.{key} BETWEEN changes.place << {bits} AND (changes.place + 1 << {bits}) - 1 "
+            "WHERE generation > ? AND changes.place <= ?",
+            (self.generation, self.last_place >> bits),
         )
-        for place, code, known, checksum in changed:
-            self._drop(place)
-            if code is not None:
-                self._put(place, code, known, checksum, state)
+        dropped: set[int] = set()
+        for place, *row in changed:
+            if place not in dropped:
+                self._drop(place << bits, (place + 1 << bits) - 1)
+                dropped.add(place)
+            if row[0] is not None:
+                self._put(row, state)
 
     def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
+        _, table, key, columns, *_ = self._kind
         cursor = connection.execute(
-            "SELECT place, code, known, checksum FROM codes WHERE place > ? ORDER BY place",
+            f"SELECT {key}, {columns} FROM {table} WHERE {key} > ? ORDER BY {key}",
             (self.last_place,),
         )
         while batch := cursor.fetchmany(_FETCH):
-            for place, code, known, checksum in batch:
-                self._put(place, code, known, checksum, state)
+            for row in batch:
+                self._put(row, state)
             self.last_place = batch[-1][0]
 
-    def _put(self, place: int, code: bytes, known: int, checksum: int, state: State) -> None:
-        if not is_whole_code(place, code, known, checksum, state.n_bits):
+    def _put(self, row: Sequence[Any], state: State) -> None:
+        place, code, known, *_ = row
+        if not is_whole_code(*row, n_bits=state.n_bits):
             raise self._damaged(place)
         self._fresh[place] = (code, bool(known))
         self._fresh_rows = None
 
-    def _drop(self, place: int) -> None:
-        self._fresh.pop(place, None)
+    def _drop(self, first: int, last: int) -> None:
+        """All codes of a document: places from ``first`` to ``last``, which are there without gaps."""
+        place = first
+        while place <= last and self._fresh.pop(place, None) is not None:
+            place += 1
         self._fresh_rows = None
-        row = int(np.searchsorted(self._mapped.places, place))
-        if row < len(self._mapped.places) and self._mapped.places[row] == place:
-            self._stale[row] = True
+        start, stop = np.searchsorted(self._mapped.places, [first, last + 1])
+        self._stale[start:stop] = True
 
     def _in_memory(self) -> Rows:
         if self._fresh_rows is None:
@@ -230,4 +273,5 @@ class Snapshot:
         return self._fresh_rows
 
     def _damaged(self, place: int) -> CollectionError:
-        return CollectionError(f"{self._folder} is damaged: the code of document number {place}")
+        number = place >> self._kind.bits
+        return CollectionError(f"{self._folder} is damaged: the code of document number {number}")

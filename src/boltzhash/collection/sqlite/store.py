@@ -25,18 +25,21 @@ from boltzhash.collection.sqlite.filters import (
     values_of,
 )
 from boltzhash.collection.sqlite.models import load_model, save_model
+from boltzhash.collection.sqlite.passages import BestPassages
 from boltzhash.collection.sqlite.reads import (
     all_coded,
     all_documents,
+    all_passages_at,
     coded_after,
     coded_at,
     documents_at,
     find_coded,
     ids_at,
     latest_coded,
+    passages_at,
 )
-from boltzhash.collection.sqlite.schema import FORMAT_VERSION, create_tables
-from boltzhash.collection.sqlite.snapshot import Snapshot
+from boltzhash.collection.sqlite.schema import PASSAGE_BITS, create_tables
+from boltzhash.collection.sqlite.snapshot import PASSAGES, Snapshot
 from boltzhash.collection.sqlite.words import Added, WordsAheadError, WordSnapshot
 from boltzhash.collection.sqlite.writes import add_rows, delete_rows, upsert_rows
 from boltzhash.collection.store import (
@@ -56,10 +59,12 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
 from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
+from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.near_texts import places_that_may_be_near
+from boltzhash.search.passages import passage_to_show
 from boltzhash.search.ranking import Ranked, having_phrases, rank
 from boltzhash.storage.folders import atomic_folder
 from boltzhash.text.words import WordQuery, Words, words_of
@@ -70,19 +75,28 @@ _COMPARED_AT_ONCE = 100
 class SqliteStore:
     """One connection. SQLite is the truth; codes are searched in a copy of them, mapped into memory.
 
-    ``coder`` is given if the collection is to be created.
+    ``coder`` is given if the collection is to be created, and ``passages`` if its documents are to be
+    cut into passages of so many words.
     """
 
-    format_version = FORMAT_VERSION
     keeps_words = True
 
-    def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
+    def __init__(
+        self,
+        location: Location,
+        wait: float,
+        coder: Coder | None = None,
+        passages: int | None = None,
+    ) -> None:
         self.shown = location.shown()
         self._folder = Path(location.url)
         if coder is not None:
-            _create(self._folder, coder)
+            _create(self._folder, coder, passages)
         self._database = Database(self._folder, wait)
+        self.passages = self._database.passage_words
+        self.format_version = self._database.version
         self._snapshot = Snapshot(self._folder)
+        self._passages = Snapshot(self._folder, PASSAGES)  # stays empty if there are none
         self._filter = FieldFilter()
         self._columns = FieldColumns()
         self._words = WordSnapshot(self._folder)
@@ -104,6 +118,8 @@ class SqliteStore:
                 with self._database.reading() as state:
                     self._state = state
                     self._snapshot.follow(self._connection, state)
+                    if self.passages is not None:
+                        self._passages.follow(self._connection, state)
                     return answer(_standing(state))
             except WordsAheadError:  # another process has written since the transaction began
                 continue
@@ -162,12 +178,24 @@ class SqliteStore:
     # Searching
 
     def top_k(
-        self, code: Codes, k: int, conditions: list[Condition], *, approximate: bool
+        self,
+        code: Codes,
+        k: int,
+        conditions: list[Condition],
+        *,
+        approximate: bool,
+        whole: bool = False,
     ) -> list[Hit]:
-        return self._hits(self._snapshot.top_k(code, k, self._allowed(conditions)))
+        allowed = self._allowed(conditions)
+        if self.passages is None or whole:
+            return self._hits(self._snapshot.top_k(code, k, allowed))
+        return self._hits_in_passages(BestPassages(self._passages, code).nearest(k, allowed))
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
-        return self._hits(self._snapshot.within(code, radius, self._allowed(conditions)))
+        allowed = self._allowed(conditions)
+        if self.passages is None:
+            return self._hits(self._snapshot.within(code, radius, allowed))
+        return self._hits_in_passages(BestPassages(self._passages, code).within(radius, allowed))
 
     def ranked(
         self,
@@ -178,16 +206,38 @@ class SqliteStore:
         conditions: list[Condition],
         *,
         by: str,
+        whole: bool = False,
     ) -> Found:
         with_phrases = having_phrases(words, partial(documents_at, self._database))
+        passages = None
+        if self.passages is not None and not whole:
+            assert query.code is not None  # passages are never made from features
+            passages = BestPassages(self._passages, query.code)
 
         def best_of(index: WordIndex) -> Ranked:
-            allowed = self._allowed(conditions)
-            return rank(index, self._snapshot, query, wanted, allowed, with_phrases, k, by=by)
+            allowed, codes = self._allowed(conditions), passages or self._snapshot
+            return rank(index, codes, query, wanted, allowed, with_phrases, k, by=by)
 
         best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
-        found = coded_at(self._database, self._state, best.places)
-        return Found(best.hits(found), best.matching)
+        hits = best.hits(coded_at(self._database, self._state, best.places))
+        if passages is not None:
+            nearest = passages.numbers_at(best.places)
+            hits = [
+                self._shown_where_asked(*hit, wanted, words)
+                for hit in zip(hits, nearest.tolist(), strict=True)
+            ]
+        return Found(hits, best.matching)
+
+    def _shown_where_asked(self, hit: Hit, nearest: int, wanted: WordQuery, words: Words) -> Hit:
+        """A hit with the code of its nearest passage, and the passage that has what was asked for."""
+        own = all_passages_at(self._database, self._state, nearest >> PASSAGE_BITS)
+        number = nearest & (1 << PASSAGE_BITS) - 1
+        if number >= len(own):
+            raise CollectionError(f"{self._folder} is damaged: a passage of {hit.id!r} is missing")
+        _, code, known = own[number]
+        spans = [passage.span for passage in own]
+        span = passage_to_show(hit.text, spans, number, wanted, words)
+        return hit._replace(code=code, known=known, passage=span)
 
     def n_passing(self, conditions: list[Condition]) -> int:
         return int(np.count_nonzero(self.passing(conditions)))
@@ -226,8 +276,18 @@ class SqliteStore:
         found = coded_at(self._database, self._state, nearest.ids)
         return [
             Hit(document.id, distance, document, known, code)
-            for (document, code, known), distance in zip(
+            for (document, code, known, _), distance in zip(
                 found, nearest.distances.tolist(), strict=True
+            )
+        ]
+
+    def _hits_in_passages(self, nearest: Hits) -> list[Hit]:
+        found = coded_at(self._database, self._state, nearest.ids >> PASSAGE_BITS)
+        passages = passages_at(self._database, self._state, nearest.ids)
+        return [
+            Hit(document.id, distance, document, known, code, passage=span)
+            for (document, *_), (span, code, known), distance in zip(
+                found, passages, nearest.distances.tolist(), strict=True
             )
         ]
 
@@ -280,13 +340,15 @@ class SqliteStore:
     # Keeping
 
     def counts(self) -> Counts:
-        return maintenance.counts(self._database)
+        return maintenance.counts(self._database)._replace(passages=self._state.n_passages)
 
     def sizes(self) -> dict[str, int]:
         return maintenance.sizes(self._database, self._folder)
 
     def check(self, hasher: Hasher) -> None:
         maintenance.check(self._database, self._folder, self._state, self._snapshot.rows())
+        if self.passages is not None:
+            maintenance.check_passages(self._database, self._state, self._passages.rows())
 
     def backup(self, target: Path) -> None:
         maintenance.backup(self._database, self._folder, target)
@@ -325,13 +387,16 @@ class SqliteStore:
         return self._database.connection
 
 
-def _create(folder: Path, coder: Coder) -> None:
+def _create(folder: Path, coder: Coder, passages: int | None) -> None:
     if (folder / DATABASE).exists():
         raise exists_already(str(folder))
     with atomic_folder(folder, "boltzhash collection") as fresh:
         save_model(fresh, coder)
         maintenance.make_database(
-            fresh, lambda c: create_tables(c, model=coder.model, n_bits=coder.hasher.n_bits)
+            fresh,
+            lambda connection: create_tables(
+                connection, model=coder.model, n_bits=coder.hasher.n_bits, passages=passages
+            ),
         )
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from boltzhash.collection.sqlite.database import State
-from boltzhash.collection.sqlite.schema import code_checksum, document_checksum, field_rows
+from boltzhash.collection.sqlite.schema import (
+    code_checksum,
+    document_checksum,
+    field_rows,
+    passages_of,
+)
 from boltzhash.collection.store import already_there, twice_in_batch
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, CodedPassage
 
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -46,6 +51,7 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> int:
             for row in field_rows(coded.document.metadata or {}, place)
         ),
     )
+    _add_passages(connection, enumerate((coded.passages for coded in batch), first))
     connection.execute("UPDATE state SET n_documents = n_documents + ?", (len(batch),))
     return first
 
@@ -68,6 +74,9 @@ def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Co
             "REPLACE INTO codes VALUES (?, ?, ?, ?)", code_row(place, coded.code, coded.known)
         )
         connection.execute("DELETE FROM next_codes WHERE place = ?", (place,))
+        if state.passage_words is not None:
+            _forget_passages(connection, place)
+        _add_passages(connection, [(place, coded.passages)])
         connection.executemany(
             "INSERT INTO fields VALUES (?, ?, ?)", field_rows(coded.document.metadata or {}, place)
         )
@@ -85,6 +94,8 @@ def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id])
         _forget_fields(connection, place)
         for table in ("documents", "codes", "next_codes"):
             connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
+        if state.passage_words is not None:
+            _forget_passages(connection, place)
         gone.append(place)
     connection.execute("UPDATE state SET n_documents = n_documents - ?", (len(gone),))
     _log_changes(connection, state, gone)
@@ -93,6 +104,13 @@ def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id])
 
 def code_row(place: int, code: bytes, known: bool) -> tuple[int, bytes, int, int]:
     return place, code, int(known), code_checksum(place, code, int(known))
+
+
+def passage_rows(
+    place: int, passages: Iterable[CodedPassage]
+) -> Iterator[tuple[int, bytes, int, int, int, int]]:
+    for number, (span, code, known) in enumerate(passages, passages_of(place)[0]):
+        yield number, code, int(known), code_checksum(number, code, int(known), *span), *span
 
 
 def start_changes_anew(connection: sqlite3.Connection, generation: int) -> None:
@@ -110,6 +128,23 @@ def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]
         "INSERT OR IGNORE INTO changes VALUES (?, ?)", ((state.generation, p) for p in places)
     )
     connection.execute("UPDATE state SET n_changes = n_changes + ?", (len(places),))
+
+
+def _add_passages(
+    connection: sqlite3.Connection, passages: Iterable[tuple[int, Sequence[CodedPassage]]]
+) -> None:
+    """Of documents, by their places; nothing if the collection has no passages."""
+    rows = [row for place, own in passages for row in passage_rows(place, own)]
+    if rows:
+        connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("UPDATE cutting SET n_passages = n_passages + ?", (len(rows),))
+
+
+def _forget_passages(connection: sqlite3.Connection, place: int) -> None:
+    own = passages_of(place)
+    connection.execute("DELETE FROM next_passages WHERE passage BETWEEN ? AND ?", own)
+    gone = connection.execute("DELETE FROM passages WHERE passage BETWEEN ? AND ?", own).rowcount
+    connection.execute("UPDATE cutting SET n_passages = n_passages - ?", (gone,))
 
 
 def _document_row(place: int, document: Document) -> tuple[int, Id, str, str, int]:
