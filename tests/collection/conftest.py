@@ -107,12 +107,13 @@ class EmbeddedMapped(Embedded):
 
 
 class EmbeddedPassages(EmbeddedMapped):
-    """The same with documents cut into passages, which each is short enough to be the only one of."""
+    """The same with documents cut into passages, though each is so short that it is one."""
 
     def create(self, hasher: Hasher) -> Collection:
         self._number += 1
         path = self._folder / str(self._number)
-        return self._keep(Collection.create(path, hasher, passages=20))
+        passages = 20 if hasher.n_feature_columns is None else None  # which are not cut
+        return self._keep(Collection.create(path, hasher, passages=passages))
 
     empty = create
 

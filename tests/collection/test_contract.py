@@ -404,6 +404,18 @@ def test_a_deleted_id_that_comes_back_is_new(engine: Any, hasher: Hasher) -> Non
     assert collection.search("star").ids == ["b", "a"]
 
 
+def test_a_phrase_is_looked_for_after_the_last_document_was_deleted(
+    engine: Any, hasher: Hasher
+) -> None:
+    """Its code is still in memory, and its words never were."""
+    collection = engine.create(hasher)
+    collection.add([{"id": 0, "text": "star moon"}, {"id": 1, "text": "sail star"}])
+    collection = engine.reopen(collection)
+    collection.delete([1])
+    for by in ("words", "both") if collection.keeps_words else ():
+        assert collection.search('moon "star"', by=by).ids == [0]
+
+
 def test_top_10_is_a_prefix_of_top_100(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
     rng = np.random.default_rng(0)
@@ -736,7 +748,8 @@ def test_stats_are_the_same_whatever_keeps_them(engine: Any, hasher: Hasher) -> 
     stats = collection.stats()
     assert list(stats) == [
         *("documents", "no_known_word", "bits", "method", "passages", "features", "model"),
-        *("generation", "format_version", "unfinished", "rehash", "approximate", "bytes", "bytes_per_document"),
+        *("generation", "format_version", "unfinished", "rehash", "approximate", "bytes"),
+        "bytes_per_document",
     ]
     assert (stats["documents"], stats["bits"], stats["method"]) == (9, 8, "LSH")
     assert stats["no_known_word"] == 1

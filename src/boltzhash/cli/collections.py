@@ -63,6 +63,13 @@ def add_parsers(subparsers: Any) -> None:
         help=f"where to make it: {COLLECTION}",
     )
     parser.add_argument(
+        "--passages",
+        type=int,
+        metavar="WORDS",
+        help="cut documents into passages of about so many words, such as 200, now and whenever some "
+        "are added: long ones are found, and shown, by their best passage; in a folder only",
+    )
+    parser.add_argument(
         "--start-over",
         action="store_true",
         help="delete what an interrupted index has left there, and begin again",
@@ -256,8 +263,11 @@ def stats(options: argparse.Namespace) -> int:
         about_drift = drift_lines(drift, collection)
     facts["drift"] = None if isinstance(drift, str) else drift.as_json()
     made_from = f" from {facts['features']} features" if facts["features"] else ""
+    passages = ""
+    if facts["passages"]:
+        passages = " in {passages} passages of about {words} words".format(**facts["passages"])
     lines = [
-        f"{facts['documents']} documents, {facts['bits']} bits ({facts['method']}{made_from}), "
+        f"{facts['documents']} documents{passages}, {facts['bits']} bits ({facts['method']}{made_from}), "
         f"generation {facts['generation']}"
     ]
     for name, size in facts["bytes"].items():
@@ -438,12 +448,12 @@ def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
     from boltzhash.hashers.shared.features import check_finite
 
     if options.model is None:
-        return opened_or_learned(options, vectors)
+        return opened_or_learned(options, vectors, options.passages)
     refuse_learning(options)
     hasher = load(options.model)
     if hasher.checked_features(vectors) is not None:
         check_finite(vectors)
-    return opened_or_created(options.output, hasher)
+    return opened_or_created(options.output, hasher, options.passages)
 
 
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:

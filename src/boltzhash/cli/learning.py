@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from boltzhash.cli.arguments import (
     read_documents,
     with_progress,
 )
-from boltzhash.cli.opening import opened_if_there
+from boltzhash.cli.opening import check_cut_so, opened_if_there
 from boltzhash.cli.reporting import say
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.stopwords import LANGUAGES
@@ -62,8 +62,13 @@ def refuse_learning(options: argparse.Namespace) -> None:
             )
 
 
-def opened_or_learned(options: argparse.Namespace, vectors: Any = None) -> Collection:
-    """The collection that was begun at ``options.output``, or a new one whose model is learned first."""
+def opened_or_learned(
+    options: argparse.Namespace, vectors: Any = None, passages: int | None = None
+) -> Collection:
+    """The collection that was begun at ``options.output``, or a new one whose model is learned first.
+
+    With ``passages`` it is learned from passages of so many words: it is them that it will code.
+    """
     from boltzhash.collection import Collection
     from boltzhash.collection.engines import parse_location
     from boltzhash.collection.locations import FOLDER
@@ -73,18 +78,38 @@ def opened_or_learned(options: argparse.Namespace, vectors: Any = None) -> Colle
     begun = opened_if_there(options.output)
     if begun is not None:
         _check_learned_so(begun, options)
+        check_cut_so(begun, passages)
         return begun
     checkpoint = None
     if parse_location(options.output).kind == FOLDER:
         output = Path(options.output)
         try_output(output.resolve(), "boltzhash collection")
         checkpoint = output.with_name(output.name + ".checkpoint")
+    if passages is not None:
+        _check_can_cut(options, vectors, passages)
     with heartbeat("learning"):
-        learned = _learned(options, checkpoint, vectors)
-        collection = Collection.create(options.output, learned)
+        learned = _learned(options, checkpoint, vectors, passages)
+        collection = Collection.create(options.output, learned, passages=passages)
     if checkpoint is not None:
         shutil.rmtree(checkpoint, ignore_errors=True)
     return collection
+
+
+def _check_can_cut(options: argparse.Namespace, vectors: Any, passages: int) -> None:
+    """Before anything is learned, what would be refused after it."""
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
+    from boltzhash.collection.store import has_no_passages
+    from boltzhash.text.passages import check_passages
+
+    check_passages(passages)
+    location = parse_location(options.output)
+    if location.kind != FOLDER:
+        raise has_no_passages(location.shown())
+    if vectors is not None:
+        raise ValueError(
+            "--passages: passages are hashed by their words, got --features: leave one out"
+        )
 
 
 def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
@@ -103,21 +128,24 @@ def _shown(value: object) -> str:
     return f"of {len(value)} words" if isinstance(value, list) else str(value or "none")
 
 
-def _learned(options: argparse.Namespace, checkpoint: Path | None, vectors: Any) -> Hasher:
+def _learned(
+    options: argparse.Namespace, checkpoint: Path | None, vectors: Any, passages: int | None
+) -> Hasher:
     """CorrSH; or ITQ, which needs neither torch nor many documents, and then it is said why.
 
     From vectors CorrSH alone: ITQ reads only words.
     """
     from boltzhash.hashers import ITQ, CorrSH
 
-    texts = _texts(options)
+    texts = _texts(options, passages)
     if vectors is not None:
         return _fitted(CorrSH, options, texts, checkpoint, vectors)
     first = list(itertools.islice(texts, FEWEST))
     if len(first) < FEWEST:
         linear = _fitted(ITQ, options, first)
+        what = "documents" if passages is None else "passages"
         say(
-            f"{corpus_name(options)} has {len(first)} documents, too few to learn codes from; {INSTEAD}"
+            f"{corpus_name(options)} has {len(first)} {what}, too few to learn codes from; {INSTEAD}"
         )
         return linear
     try:
@@ -126,7 +154,7 @@ def _learned(options: argparse.Namespace, checkpoint: Path | None, vectors: Any)
         say(f"{missing} for learned codes; {INSTEAD}")
     except TrainingError as failed:
         say(f"{failed}; {INSTEAD}")
-    return _fitted(ITQ, options, _texts(options))
+    return _fitted(ITQ, options, _texts(options, passages))
 
 
 INSTEAD = "going on with words, and the codes of ITQ, a linear method"
@@ -166,5 +194,11 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     return {**chosen, **given_words(options)}
 
 
-def _texts(options: argparse.Namespace) -> Iterable[str]:
-    return (document.text for document in with_progress(read_documents(options), "reading"))
+def _texts(options: argparse.Namespace, passages: int | None) -> Iterator[str]:
+    from boltzhash.text.passages import cut
+
+    for document in with_progress(read_documents(options), "reading"):
+        if passages is None:
+            yield document.text
+        else:
+            yield from (document.text[start:end] for start, end in cut(document.text, passages))

@@ -57,12 +57,27 @@ def opened_if_there(location: str, hasher: Hasher | None = None) -> Collection |
         return None
 
 
-def opened_or_created(location: str, hasher: Hasher) -> Collection:
+def opened_or_created(location: str, hasher: Hasher, passages: int | None) -> Collection:
     """The collection at a location, made first if it is not there."""
     from boltzhash.collection import Collection
 
     begun = opened_if_there(location, hasher)
-    return begun if begun is not None else Collection.create(location, hasher)
+    if begun is None:
+        return Collection.create(location, hasher, passages=passages)
+    check_cut_so(begun, passages)
+    return begun
+
+
+def check_cut_so(begun: Collection, passages: int | None) -> None:
+    """Refuse to go on with passages of another length than a collection was begun with."""
+    if begun.passages != passages:
+        was, is_ = (
+            f"--passages {n}" if n is not None else "no --passages"
+            for n in (begun.passages, passages)
+        )
+        raise ValueError(
+            f"{begun.location} was begun with {was}, got {is_}: give the same, or another --output"
+        )
 
 
 def meant_id(text: str, collection: Collection) -> str | int:

@@ -68,7 +68,7 @@ class Coded(NamedTuple):
     """A document with its code, and whether the model knew any word of it.
 
     A code that is made from features means something even without a word: then it is known.
-    ``passages`` are there to be written, if the collection has any; what is read comes without them.
+    ``passages`` are there to be written, if the collection has any, or if they were asked for.
     """
 
     document: Document

@@ -38,23 +38,21 @@ class Hit(NamedTuple):
     ----------
     id : str or int
     distance : int or None
-        In how many bits its code differs from the query's; if it is cut into passages, that of the
-        nearest. None if the query has no code: a text without a vector, where codes are made from
+        In how many bits its code differs from the query's; if it is cut into passages, that of its
+        best. None if the query has no code: a text without a vector, where codes are made from
         features.
     document : Document or None
         With ``id``, ``text`` and ``metadata``; None if only codes and ids are available.
     known : bool
         False if the model knows no word of the document: then its code means nothing.
     code : bytes
-        Its packed code, or that of its nearest passage.
+        Its packed code, or that of its best passage.
     score : float or None
         What it was ranked by, if words took part; see :mod:`boltzhash.search.relevance`.
     words : float or None
-        BM25 of its words for the query, if they took part.
+        BM25 of its words, or of those of its best passage, for the query, if they took part.
     passage : Span or None
-        If the collection cuts documents into passages: where to look, ``text[start:end]``. The nearest
-        passage; or if words took part, the one with most of the words that were asked for, of equals
-        the nearest.
+        Where its best passage is, ``text[start:end]``, if the collection cuts documents into passages.
     """
 
     id: str | int

@@ -7,6 +7,7 @@ there was a compiler at install time, to the same float32 as in NumPy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,11 @@ Floats = NDArray[np.float32]
 
 
 class WordScores(NamedTuple):
-    """BM25 of every document by place, and its spread σ(q)."""
+    """BM25 of every document by place, its spread σ(q), and what each word that counts may give."""
 
     scores: Floats
     deviation: float
+    weights: Mapping[str, float] = MappingProxyType({})
 
     @property
     def found(self) -> Places:
@@ -53,7 +55,9 @@ class WordScores(NamedTuple):
         """
         if _is_compiled():
             return np.frombuffer(_postings.best(self.scores, allowed, n), np.int64)
-        places = self.found if allowed is None else np.flatnonzero(self.scores * allowed)
+        places = self.found
+        if allowed is not None:
+            places = places[allowed[places]]
         if len(places) <= n:
             return places
         scores = self.scores[places]
@@ -109,7 +113,9 @@ class WordIndex:
             part = starts[telling], ends[telling], weights[telling].astype(np.float32)
             self._add(number, *part, scores)
         shares = n_having[telling] / max(self._n_documents, 1)
-        return WordScores(scores, words_deviation(weights[telling], shares))
+        asked = list(words)
+        counting = {asked[number]: float(weights[number]) for number in telling.tolist()}
+        return WordScores(scores, words_deviation(weights[telling], shares), counting)
 
     def having(self, word: str) -> Places:
         """The places of the documents that have a word."""

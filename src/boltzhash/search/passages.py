@@ -1,27 +1,109 @@
-"""Which passage of a long document to show, if it was found by its words."""
+"""Documents that are cut into passages, in the order of their best ones.
+
+An index of words knows how often a word is in a document, and not where: a page of ten thousand words
+has many of any question's words somewhere. So the documents that it ranks best, which are few, are read,
+and each passage is scored like a document by itself with the names of the whole: BM25 and code together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from boltzhash.text.passages import Span
-from boltzhash.text.words import WordQuery, Words
+import numpy as np
+from numpy.typing import NDArray
+
+from boltzhash.codes import Codes, hamming
+from boltzhash.search.hits import Hit
+from boltzhash.search.ranking import Floats, Scoring
+from boltzhash.search.relevance import K1, B
+from boltzhash.text.blanks import make_tokens
+from boltzhash.text.words import Words
+
+if TYPE_CHECKING:
+    from boltzhash.encoding.coding import Coded
+
+COMPARED = 50  # documents whose passages are compared, or as many as are asked for
 
 
-def passage_to_show(
-    text: str, spans: Sequence[Span], nearest: int, wanted: WordQuery, words: Words
-) -> Span:
-    """The passage with most of the words that are wanted; of equals the nearest, else the first.
+def by_best_passages(
+    documents: Sequence[Coded], scoring: Scoring, code: Codes, words: Words, length: int
+) -> list[Hit]:
+    """Documents that come with their passages, in the order of (score, distance, as they were given).
 
-    >>> words = Words()
-    >>> text, spans = "A star. A moon. A moon and a star.", [Span(0, 8), Span(8, 16), Span(16, 34)]
-    >>> passage_to_show(text, spans, 0, words.query("a star near the moon"), words)
-    Span(start=16, end=34)
-    >>> passage_to_show(text, spans, 1, words.query("a moon"), words)
-    Span(start=8, end=16)
+    ``code`` is the query's, ``length`` about how many words a passage has. Of a document's passages the
+    one with the highest score counts, of equals the nearest, then the first.
     """
-    if len(spans) == 1:
-        return spans[0]
-    found = [len(wanted.words.keys() & words.of(text[start:end])) for start, end in spans]
-    best = max(range(len(spans)), key=lambda number: (found[number], number == nearest))
-    return spans[best]
+    if not documents:
+        return []
+    owners = np.repeat(np.arange(len(documents)), [len(one.passages) for one in documents])
+    passages = [passage for document in documents for passage in document.passages]
+    codes = np.frombuffer(b"".join(passage.code for passage in passages), np.uint8)
+    codes = codes.reshape(len(passages), -1)
+    bm25 = _words_of_passages(documents, owners, scoring, words, length)
+    scores, distances = scoring.score(bm25, codes), hamming(code[None], codes)[0]
+    order = np.lexsort((np.arange(len(passages)), distances, -scores))
+    _, first = np.unique(owners[order], return_index=True)
+    best = order[np.sort(first)].tolist()
+    found = [documents[owners[row]].document for row in best]
+    return [
+        Hit(
+            document.id,
+            int(distances[row]),
+            document,
+            passages[row].known,
+            passages[row].code,
+            score=float(scores[row]),
+            words=float(bm25[row]),
+            passage=passages[row].span,
+        )
+        for row, document in zip(best, found, strict=True)
+    ]
+
+
+def _words_of_passages(
+    documents: Sequence[Coded],
+    owners: NDArray[np.int64],
+    scoring: Scoring,
+    words: Words,
+    length: int,
+) -> Floats:
+    """BM25 of each passage, those of ``length`` words being of mean length."""
+    sought = list(scoring.words)
+    texts = [
+        document.document.text[slice(*passage.span)]
+        for document in documents
+        for passage in document.passages
+    ]
+    names = [words.counts(one.document._replace(text="")) for one in documents]
+    counts, lengths = _counted(texts, sought, words)
+    counts += np.array([[own[word] for word in sought] for own in names])[owners]
+    weights = np.array([scoring.words[word] for word in sought])
+    norms = K1 * (1 - B + B * lengths / length)
+    return np.asarray((counts / (counts + norms[:, None])) @ weights)
+
+
+def _counted(
+    texts: list[str], sought: Sequence[str], words: Words
+) -> tuple[Floats, NDArray[np.int64]]:
+    """How often each word is in each text, (n_texts, n_words), and how long the texts are, (n_texts,).
+
+    >>> counts, lengths = _counted(["Reads a file", "files by files"], ["file", "read"], Words())
+    >>> counts.tolist(), lengths.tolist()
+    ([[1.0, 1.0], [2.0, 0.0]], [3, 3])
+    """
+    numbers, sizes, tokens = make_tokens().number(texts)
+    having = words.tokens_having(sought, set(tokens))
+    slots = np.full(len(tokens), -1)  # of the tokens that have a word
+    rows: list[list[int]] = []
+    for number, token in enumerate(tokens):
+        if token in having:
+            slots[number] = len(rows)
+            own = words.of(token)
+            rows.append([own.count(word) for word in sought])
+    counts = np.zeros((len(texts), len(sought)))
+    if rows:
+        found = np.flatnonzero(slots[numbers] >= 0)
+        texts_of = np.repeat(np.arange(len(texts)), sizes)[found]
+        np.add.at(counts, texts_of, np.array(rows, dtype=np.float64)[slots[numbers[found]]])
+    return counts, sizes

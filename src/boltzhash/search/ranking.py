@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +37,22 @@ class CodesByPlace(Protocol):
         """The packed codes at places, shape (n, n_bits / 8)."""
 
 
+class Scoring(NamedTuple):
+    """What the scores for one query are made with."""
+
+    words: Mapping[str, float]  # what each may give to BM25
+    deviation: float  # of BM25
+    margins: Floats | None  # of the query's bits; None if codes take no part
+    weight: float  # of codes
+
+    def score(self, words: Floats, codes: Codes) -> Floats:
+        """Of what has these BM25 and packed codes: arrays (n,) and (n, n_bits / 8)."""
+        scores = words / self.deviation if self.deviation else np.zeros(len(words))
+        if self.margins is not None:
+            scores = scores + self.weight * agreement(self.margins, codes)
+        return scores
+
+
 class Ranked(NamedTuple):
     """Places, best first, each with its score, BM25 and Hamming distance: arrays of one length.
 
@@ -49,6 +65,7 @@ class Ranked(NamedTuple):
     words: Floats
     distances: NDArray[np.int32] | None
     matching: Mask
+    scoring: Scoring
 
     def rows(self) -> list[tuple[int, float, float, int | None]]:
         """Place, score, BM25 and distance of each."""
@@ -111,9 +128,8 @@ def rank(
         candidates = _in_either(candidates, nearest)
     packed = codes.codes_at(candidates)
     words = found.scores[candidates].astype(np.float64)
-    scores = words / found.deviation if found.deviation else np.zeros(len(candidates))
-    if margins is not None:
-        scores = scores + query.weight * agreement(margins, packed)
+    scoring = Scoring(found.weights, found.deviation, margins, query.weight)
+    scores = scoring.score(words, packed)
     matching = found.scores != 0
     if allowed is not None:
         matching &= allowed[: len(matching)]
@@ -121,10 +137,11 @@ def rank(
     candidates, scores, words = candidates[rows], scores[rows], words[rows]
     if query.code is None:
         order = np.lexsort((candidates, -scores))[:k]
-        return Ranked(candidates[order], scores[order], words[order], None, matching)
+        return Ranked(candidates[order], scores[order], words[order], None, matching, scoring)
     distances = hamming(query.code[None], packed[rows])[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
-    return Ranked(candidates[order], scores[order], words[order], distances[order], matching)
+    parts = candidates[order], scores[order], words[order], distances[order]
+    return Ranked(*parts, matching, scoring)
 
 
 def _contenders(scores: Floats, k: int) -> NDArray[np.intp]:

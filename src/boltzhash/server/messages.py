@@ -398,8 +398,8 @@ class Hit(BaseModel):
     passage: Annotated[
         Passage | None,
         Field(
-            description="Where the snippet is from, if documents are cut into passages; code and "
-            "distance are then those of the nearest passage"
+            description="Where the best passage is, if documents are cut into passages: the snippet "
+            "is from there, and score, words, distance and code are of this passage"
         ),
     ] = None
     code: str

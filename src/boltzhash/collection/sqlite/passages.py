@@ -21,7 +21,7 @@ class BestPassages:
 
     def __init__(self, snapshot: Snapshot, query: Codes) -> None:
         self._snapshot = snapshot
-        self._query = query
+        self.query = query
 
     def nearest(self, k: int, allowed: Mask | None) -> Hits:
         """The best passages of the k nearest documents, by their numbers.
@@ -31,7 +31,7 @@ class BestPassages:
         """
         n = _AT_FIRST * k
         while True:
-            found = self._snapshot.top_k(self._query, n, allowed)
+            found = self._snapshot.top_k(self.query, n, allowed)
             best = _first_of_each_document(found)
             if len(best.ids) >= k or len(found.ids) < n:
                 return Hits(best.ids[:k], best.distances[:k])
@@ -39,7 +39,7 @@ class BestPassages:
 
     def within(self, radius: int, allowed: Mask | None) -> Hits:
         """The best passage of every document that has one at most ``radius`` away."""
-        return _first_of_each_document(self._snapshot.within(self._query, radius, allowed))
+        return _first_of_each_document(self._snapshot.within(self.query, radius, allowed))
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
         """The k nearest documents, by their places."""
@@ -48,19 +48,11 @@ class BestPassages:
 
     def codes_at(self, places: Places) -> Codes:
         """The codes of the best passages of documents that are there."""
-        codes = np.empty((len(places), len(self._query)), dtype=np.uint8)
+        codes = np.empty((len(places), len(self.query)), dtype=np.uint8)
         for rows, mask in self._snapshot.parts(None):
-            there, best = _best_rows(rows, mask, places, self._query)
+            there, best = _best_rows(rows, mask, places, self.query)
             codes[there] = rows.codes[best]
         return codes
-
-    def numbers_at(self, places: Places) -> Places:
-        """The numbers of the best passages of documents that are there."""
-        numbers = np.empty(len(places), dtype=np.int64)
-        for rows, mask in self._snapshot.parts(None):
-            there, best = _best_rows(rows, mask, places, self._query)
-            numbers[there] = rows.places[best]
-        return numbers
 
 
 def _first_of_each_document(found: Hits) -> Hits:

@@ -107,13 +107,21 @@ def passages_at(database: Database, state: State, numbers: Places) -> list[Coded
     return [_there(database, found, number) for number in numbers.tolist()]
 
 
-def all_passages_at(database: Database, state: State, place: int) -> list[CodedPassage]:
-    """Those of the document at a place, in their order."""
+def cut_at(database: Database, state: State, places: Places) -> list[Coded]:
+    """The documents at some places with all of their passages, in the order asked for."""
+    return [
+        coded._replace(passages=tuple(_all_passages(database, state, place)))
+        for place, coded in zip(places.tolist(), coded_at(database, state, places), strict=True)
+    ]
+
+
+def _all_passages(database: Database, state: State, place: int) -> Iterator[CodedPassage]:
     rows = database.connection.execute(
         f"SELECT {_PASSAGE} FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage",
         passages_of(place),
     )
-    return [_passage(database, state, row) for row in rows]
+    for row in rows:
+        yield _passage(database, state, row)
 
 
 def _rows_with(

@@ -167,6 +167,9 @@ class Snapshot:
 
     def parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         """What is mapped, and what is in memory; each with a mask of what counts, if not all does."""
+        if allowed is not None:  # it may end with the last document that was not deleted
+            n_missing = (self.last_place >> self._kind.bits) + 1 - len(allowed)
+            allowed = np.pad(allowed, (0, n_missing)) if n_missing > 0 else allowed
         if len(self._mapped.places):
             mask = ~self._stale if self._stale.any() else None
             if allowed is not None:

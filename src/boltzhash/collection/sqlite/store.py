@@ -29,9 +29,9 @@ from boltzhash.collection.sqlite.passages import BestPassages
 from boltzhash.collection.sqlite.reads import (
     all_coded,
     all_documents,
-    all_passages_at,
     coded_after,
     coded_at,
+    cut_at,
     documents_at,
     find_coded,
     ids_at,
@@ -59,14 +59,14 @@ from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, Scalar
 from boltzhash.encoding.coding import Coded, CodedQuery
 from boltzhash.encoding.model_files import ModelFile
-from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.near_texts import places_that_may_be_near
-from boltzhash.search.passages import passage_to_show
+from boltzhash.search.passages import COMPARED, by_best_passages
 from boltzhash.search.ranking import Ranked, having_phrases, rank
 from boltzhash.storage.folders import atomic_folder
+from boltzhash.text.passages import Span
 from boltzhash.text.words import WordQuery, Words, words_of
 
 _COMPARED_AT_ONCE = 100
@@ -209,35 +209,31 @@ class SqliteStore:
         whole: bool = False,
     ) -> Found:
         with_phrases = having_phrases(words, partial(documents_at, self._database))
-        passages = None
-        if self.passages is not None and not whole:
-            assert query.code is not None  # passages are never made from features
-            passages = BestPassages(self._passages, query.code)
+        codes, n = self._codes_to_rank(query, whole=whole), k
+        if isinstance(codes, BestPassages):
+            n = max(k, COMPARED)
 
         def best_of(index: WordIndex) -> Ranked:
-            allowed, codes = self._allowed(conditions), passages or self._snapshot
-            return rank(index, codes, query, wanted, allowed, with_phrases, k, by=by)
+            allowed = self._allowed(conditions)
+            return rank(index, codes, query, wanted, allowed, with_phrases, n, by=by)
 
         best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
+        if isinstance(codes, BestPassages):
+            assert self.passages is not None
+            cut = cut_at(self._database, self._state, np.sort(best.places))
+            hits = by_best_passages(cut, best.scoring, codes.query, words, self.passages)
+            return Found(hits[:k], best.matching)
         hits = best.hits(coded_at(self._database, self._state, best.places))
-        if passages is not None:
-            nearest = passages.numbers_at(best.places)
-            hits = [
-                self._shown_where_asked(*hit, wanted, words)
-                for hit in zip(hits, nearest.tolist(), strict=True)
-            ]
+        if self.passages is not None and not whole:
+            hits = [hit._replace(passage=Span(0, len(hit.text))) for hit in hits]
         return Found(hits, best.matching)
 
-    def _shown_where_asked(self, hit: Hit, nearest: int, wanted: WordQuery, words: Words) -> Hit:
-        """A hit with the code of its nearest passage, and the passage that has what was asked for."""
-        own = all_passages_at(self._database, self._state, nearest >> PASSAGE_BITS)
-        number = nearest & (1 << PASSAGE_BITS) - 1
-        if number >= len(own):
-            raise CollectionError(f"{self._folder} is damaged: a passage of {hit.id!r} is missing")
-        _, code, known = own[number]
-        spans = [passage.span for passage in own]
-        span = passage_to_show(hit.text, spans, number, wanted, words)
-        return hit._replace(code=code, known=known, passage=span)
+    def _codes_to_rank(self, query: CodedQuery, *, whole: bool) -> Snapshot | BestPassages:
+        """Those of documents if a ranking compares wholes; also if every document is one passage."""
+        if whole or self._state.n_passages <= self._state.n_documents:
+            return self._snapshot
+        assert query.code is not None  # passages are never made from features
+        return BestPassages(self._passages, query.code)
 
     def n_passing(self, conditions: list[Condition]) -> int:
         return int(np.count_nonzero(self.passing(conditions)))
