@@ -2,21 +2,21 @@
 
     python benchmarks/passages.py [--pages PAGES.jsonl] [--questions 500] [--words 200]
 
-Documents are the manual pages of this machine (``man``, without hyphenation; pages of gcloud, which repeat
-each other, are left out), or any JSONL with ``id`` and ``text``. A question is made from a page of five
-passages or more: a sentence of 8 to 30 words that begins behind the first 400 words of its page and that no
-other page has, word for word; and four of its words, drawn at random, without stop words. The page that it
-is from is the one to be found. Each question is asked of
+Documents are the manual pages of this machine (``man``, without hyphenation; pages of gcloud, which
+repeat each other, are left out), or any JSONL with ``id`` and ``text``. A question is made from a page
+of five passages or more: a sentence of 8 to 30 words that begins behind the first 400 words of its page
+and that no other page has, word for word; and four of its words, drawn at random, without stop words.
+The page that it is from is the one to be found. Each question is asked of
 
 - whole pages: one code a page, the model learned from pages;
-- passages: a code for each passage, the model learned from passages, as ``boltzhash index --passages`` does;
+- passages: a code for each passage, the model learned from passages, as ``index --passages`` does it;
 - passages, model of pages: the same with the model learned from pages;
-- passages as documents: each passage a document by itself, so that words too are counted in passages, and a
-  page has the place of its first passage. Not something that a collection does: what it would be worth.
+- passages as documents: each passage a document by itself, so that the index of words counts in passages
+  too; a page has the place of its first passage. No collection does that: it is what it would be worth.
 
-by codes, by words and by both; 100 hits are asked for. "Shown" is how often the passage that is shown has
-the question's sentence, of the pages that are among the first ten. Differences between ways are of the same
-questions, so they are given with their standard errors. Prints tables and writes JSON.
+by codes, by words and by both; 100 hits are asked for. "Shown" is how often the passage that is shown
+has the question's sentence, of the pages that are among the first ten. Differences are over the same
+questions, with their standard errors. Prints tables and writes JSON.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,7 +92,7 @@ def main() -> None:
 
 
 def manual_pages() -> Iterator[dict[str, str]]:
-    """As they are shown in a terminal, without what is not text. A page that is there twice comes once."""
+    """As they are shown in a terminal, without what is not text; each once."""
     plain = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "GROFF_NO_SGR": "1"}
     seen: set[str] = set()
     for path in sorted(MANUAL.glob("man[1-8]/*")):
@@ -129,10 +130,8 @@ def measured(
     found, costs = {}, {}
     for name, (hasher, documents, words) in collections.items():
         with Collection.create(folder / name, hasher, passages=words) as collection:
-            _, seconds = timed(lambda c=collection, d=documents: c.add(d))
-            collection._store._snapshot.write()  # so that files have what memory has
-            if words is not None:
-                collection._store._passages.write()
+            _, seconds = timed(partial(collection.add, documents))
+            write_files(collection)
             is_page = name != AS_DOCUMENTS
             found[name], each = asked(collection, questions, is_page=is_page)
             costs[name] = {"add, s of CPU": round(seconds, 1), **each, **sizes(collection)}
@@ -159,6 +158,14 @@ def measured(
     }
 
 
+def write_files(collection: Collection) -> None:
+    """What is in memory, so that sizes are of all of it."""
+    store: Any = collection._store
+    store._snapshot.write()
+    if collection.passages is not None:
+        store._passages.write()
+
+
 def learned(documents: Sequence[dict[str, str]]) -> Hasher:
     """As ``boltzhash index`` learns."""
     hasher = CorrSH.for_questions(n_bits=64, random_state=0)
@@ -179,7 +186,8 @@ def made_questions(
     on_pages = Counter(
         line for page in pages for line in {plain(s) for s in sentences(page["text"])}
     )
-    whole, few = [], []
+    whole: list[Question] = []
+    few: list[Question] = []
     long_pages = [page for page in pages if len(page["text"].split()) >= fewest_words]
     for page in draw.sample(long_pages, len(long_pages)):
         start = list(re.finditer(r"\S+", page["text"]))[DEEP].start()

@@ -24,6 +24,7 @@ from boltzhash import Hasher
 from boltzhash.codes import hamming, unpack
 from boltzhash.collection import Collection
 from boltzhash.server.settings import Settings
+from boltzhash.text.passages import cut
 from boltzhash.text.tokens import tokenize
 from services import serving_in_a_thread
 
@@ -223,6 +224,38 @@ def test_words_are_marked_in_every_form(serve: Callable[..., Any], folder: Path)
         assert marked("reads -captain") == {}
         asked = {"query": {"text": "reading"}, "id": "in a sentence"}
         assert service.post("/v1/explain", **asked).json()["shared_words"] == ["reads"]
+
+
+def test_a_hit_says_which_passage_it_was_found_by(
+    serve: Callable[..., Any], tmp_path: Path, corrsh: Hasher
+) -> None:
+    """Offsets are of characters, and not of what UTF-16 or UTF-8 makes of them."""
+    before, after = "🚢 The ship has a sail. " * 20, "The oven is for bread. " * 20
+    text = before + "A star and a planet have an orbit. " * 8 + after
+    with Collection.create(tmp_path / "c", corrsh, passages=30) as collection:
+        collection.add([{"id": "long", "text": text}, {"id": "short", "text": "A moon."}])
+    with serve(tmp_path / "c") as service:
+        for by in ("codes", "words", "both"):
+            asked = {"text": "star and planet", "by": by, "reasons": True}
+            hits = service.post("/v1/search", **asked).json()["hits"]
+            hit = next(hit for hit in hits if hit["id"] == "long")
+            passage = text[hit["passage"]["start"] : hit["passage"]["end"]]
+            assert "A star and a planet have an orbit." in passage
+            assert len(passage) < len(text) / 4
+            assert "".join(piece["text"] for piece in hit["snippet"]) in passage
+            assert set(hit["reasons"]["shared"]) == {"star", "planet"}
+            assert hit["code"] == corrsh.transform([passage]).tobytes().hex()
+            query = {"text": "star and planet"}
+            told = service.post("/v1/explain", query=query, id="long", code=hit["code"]).json()
+            assert told["distance"] == hit["distance"]
+            assert told["document_code"] == hit["code"]
+        told = service.client.get("/v1/stats").json()
+        assert told["documents"] == 2
+        assert told["passages"] == {"words": 30, "passages": len(cut(text, 30)) + 1}
+        written = {"id": "more", "text": text}
+        service.write("/v1/documents", documents=[written]).raise_for_status()
+        told = service.client.get("/v1/stats").json()
+        assert told["passages"]["passages"] == 2 * len(cut(text, 30)) + 1
 
 
 def test_ids_of_other_types_are_other_ids(served: Any) -> None:

@@ -186,7 +186,7 @@ def _index(options: argparse.Namespace) -> int:
         if options.start_over and collection.unfinished() is not None:
             collection.delete(document.id for document in collection)
             collection.forget_unfinished()
-        _check_new_or_resumed(collection, name)
+        _check_new_or_resumed(collection, name, options.passages)
         shown = with_progress(corpus, "indexing", total or count_documents(options))
         try:
             added = collection.add_resumably(shown, name, features=vectors)
@@ -267,8 +267,8 @@ def stats(options: argparse.Namespace) -> int:
     if facts["passages"]:
         passages = " in {passages} passages of about {words} words".format(**facts["passages"])
     lines = [
-        f"{facts['documents']} documents{passages}, {facts['bits']} bits ({facts['method']}{made_from}), "
-        f"generation {facts['generation']}"
+        f"{facts['documents']} documents{passages}, {facts['bits']} bits "
+        f"({facts['method']}{made_from}), generation {facts['generation']}"
     ]
     for name, size in facts["bytes"].items():
         each = facts["bytes_per_document"].get(name)
@@ -393,8 +393,8 @@ def _named_input(options: argparse.Namespace) -> str:
     return shlex.join([*options.corpus, *vectors])
 
 
-def _check_new_or_resumed(collection: Collection, name: str) -> None:
-    """Refuse to index into what is finished, or was begun by another command."""
+def _check_new_or_resumed(collection: Collection, name: str, passages: int | None) -> None:
+    """Refuse to index into what is finished, or was begun by another command or with other passages."""
     unfinished = collection.unfinished()
     if unfinished is None and len(collection):
         raise FileExistsError(
@@ -404,6 +404,14 @@ def _check_new_or_resumed(collection: Collection, name: str) -> None:
         raise ValueError(
             f"{collection.location} is unfinished: run `{unfinished['name']}` again, not `{name}`, or "
             "start over with --start-over"
+        )
+    if collection.passages != passages:
+        was, now = (
+            "no --passages" if words is None else f"--passages {words}"
+            for words in (collection.passages, passages)
+        )
+        raise ValueError(
+            f"{collection.location} was begun with {was}, got {now}: give the same, or another --output"
         )
     if unfinished is not None:
         _say_where_it_resumes(unfinished)
@@ -447,6 +455,8 @@ def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
     from boltzhash.hashers import load
     from boltzhash.hashers.shared.features import check_finite
 
+    if options.passages is not None:
+        _check_can_cut(options, vectors)
     if options.model is None:
         return opened_or_learned(options, vectors, options.passages)
     refuse_learning(options)
@@ -454,6 +464,23 @@ def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
     if hasher.checked_features(vectors) is not None:
         check_finite(vectors)
     return opened_or_created(options.output, hasher, options.passages)
+
+
+def _check_can_cut(options: argparse.Namespace, vectors: Any) -> None:
+    """Before anything is learned, or a server asked, what would be refused after it."""
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
+    from boltzhash.collection.store import has_no_passages
+    from boltzhash.text.passages import check_passages
+
+    check_passages(options.passages)
+    location = parse_location(options.output)
+    if location.kind != FOLDER:
+        raise has_no_passages(location.shown())
+    if vectors is not None:
+        raise ValueError(
+            "--passages: passages are hashed by their words, got --features: leave one out"
+        )
 
 
 def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:

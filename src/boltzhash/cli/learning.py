@@ -16,7 +16,7 @@ from boltzhash.cli.arguments import (
     read_documents,
     with_progress,
 )
-from boltzhash.cli.opening import check_cut_so, opened_if_there
+from boltzhash.cli.opening import opened_if_there
 from boltzhash.cli.reporting import say
 from boltzhash.errors import MissingExtraError, TrainingError
 from boltzhash.text.stopwords import LANGUAGES
@@ -78,38 +78,18 @@ def opened_or_learned(
     begun = opened_if_there(options.output)
     if begun is not None:
         _check_learned_so(begun, options)
-        check_cut_so(begun, passages)
         return begun
     checkpoint = None
     if parse_location(options.output).kind == FOLDER:
         output = Path(options.output)
         try_output(output.resolve(), "boltzhash collection")
         checkpoint = output.with_name(output.name + ".checkpoint")
-    if passages is not None:
-        _check_can_cut(options, vectors, passages)
     with heartbeat("learning"):
         learned = _learned(options, checkpoint, vectors, passages)
         collection = Collection.create(options.output, learned, passages=passages)
     if checkpoint is not None:
         shutil.rmtree(checkpoint, ignore_errors=True)
     return collection
-
-
-def _check_can_cut(options: argparse.Namespace, vectors: Any, passages: int) -> None:
-    """Before anything is learned, what would be refused after it."""
-    from boltzhash.collection.engines import parse_location
-    from boltzhash.collection.locations import FOLDER
-    from boltzhash.collection.store import has_no_passages
-    from boltzhash.text.passages import check_passages
-
-    check_passages(passages)
-    location = parse_location(options.output)
-    if location.kind != FOLDER:
-        raise has_no_passages(location.shown())
-    if vectors is not None:
-        raise ValueError(
-            "--passages: passages are hashed by their words, got --features: leave one out"
-        )
 
 
 def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:

@@ -62,22 +62,7 @@ def opened_or_created(location: str, hasher: Hasher, passages: int | None) -> Co
     from boltzhash.collection import Collection
 
     begun = opened_if_there(location, hasher)
-    if begun is None:
-        return Collection.create(location, hasher, passages=passages)
-    check_cut_so(begun, passages)
-    return begun
-
-
-def check_cut_so(begun: Collection, passages: int | None) -> None:
-    """Refuse to go on with passages of another length than a collection was begun with."""
-    if begun.passages != passages:
-        was, is_ = (
-            f"--passages {n}" if n is not None else "no --passages"
-            for n in (begun.passages, passages)
-        )
-        raise ValueError(
-            f"{begun.location} was begun with {was}, got {is_}: give the same, or another --output"
-        )
+    return begun if begun is not None else Collection.create(location, hasher, passages=passages)
 
 
 def meant_id(text: str, collection: Collection) -> str | int:

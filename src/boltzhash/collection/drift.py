@@ -28,9 +28,10 @@ class Drift(NamedTuple):
 
     ``unknown_words`` and ``unknown_words_expected`` are shares of their words, None if the model cannot
     tell; ``bit_shift`` is by how much the shares of documents that have a bit on differ, as a mean over
-    the bits, and ``bit_shift_by_chance`` what so many documents would show without any drift.
-    ``bit_balance`` is that of :func:`boltzhash.codes.bit_balance`. ``is_worth_fitting`` is None if it
-    cannot be told: the documents are too few, or their codes are not made from words.
+    the bits, and ``bit_shift_by_chance`` what so many documents would show without any drift; if
+    documents are cut into passages, it is theirs. ``bit_balance`` is that of
+    :func:`boltzhash.codes.bit_balance`. ``is_worth_fitting`` is None if it cannot be told: the documents
+    are too few, or their codes are not made from words.
     """
 
     documents: int
@@ -54,10 +55,10 @@ def measured_drift(hasher: Hasher, latest: Sequence[Coded]) -> Drift | None:
     fitted_on = hasher.fitted_on_
     if fitted_on is None or not latest:
         return None
-    codes = np.frombuffer(b"".join(c.code for c in latest), np.uint8).reshape(len(latest), -1)
-    means = unpack(codes).mean(axis=0)
+    own = [part.code for one in latest for part in one.passages or (one,)]
+    means = unpack(np.frombuffer(b"".join(own), np.uint8).reshape(len(own), -1)).mean(axis=0)
     shift = float(np.abs(means - fitted_on.bit_means).mean())
-    by_chance = _shift_by_chance(fitted_on.bit_means, len(latest), fitted_on.documents)
+    by_chance = _shift_by_chance(fitted_on.bit_means, len(own), fitted_on.documents)
     unknown = hasher.unknown_word_share(c.document.text for c in latest)
     return Drift(
         len(latest),

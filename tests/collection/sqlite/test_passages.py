@@ -20,8 +20,7 @@ from boltzhash.collection.sqlite.schema import code_checksum
 from boltzhash.errors import CollectionError
 from boltzhash.text.passages import Span, cut
 
-from ..conftest import WORDS
-
+WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
 PASSAGE = 20  # words
 
 Texts = dict[Any, str]
@@ -175,6 +174,8 @@ def test_words_and_both_are_of_the_best_passage(tmp_path: Path, long_hasher: Has
             answer = collection.search("star planet moon", by=by)
             assert answer.ids[:2] == [1, 0]
             hit = answer.hits[0]
+            assert hit.passage is not None
+            assert answer.code is not None
             assert "star planet moon." in hit.passage_text
             assert len(hit.passage_text.split()) <= 1.5 * PASSAGE
             code = long_hasher.transform([hit.passage_text])[0]
@@ -242,7 +243,8 @@ def test_damage_to_passages_is_found(made: Path, change: str, message: str) -> N
 def test_passages_that_do_not_cover_a_text_are_found(made: Path) -> None:
     with Collection.open(made) as collection:
         place, _ = collection.page(0, 1)[0]
-        rows = collection._store._passages.rows()
+        store: Any = collection._store
+        rows = store._passages.rows()
     number = int(rows.places[rows.places >> 32 == place][-1])
     with contextlib.closing(sqlite3.connect(made / DATABASE)) as connection, connection:
         row = connection.execute("SELECT * FROM passages WHERE passage = ?", (number,)).fetchone()

@@ -62,13 +62,16 @@ def coded_after(
 
 
 def latest_coded(database: Database, state: State, n: int) -> list[Coded]:
-    """The documents that were inserted last, with their codes, in the order of insertion."""
+    """The documents that were inserted last, with codes and passages, in the order of insertion."""
     rows = database.connection.execute(
         f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) ORDER BY place DESC "
         "LIMIT ?",
         (n,),
     )
-    return [_coded(database, state, row) for row in rows][::-1]
+    latest = [(row[0], _coded(database, state, row)) for row in rows][::-1]
+    if state.passage_words is None:
+        return [coded for _, coded in latest]
+    return [_with_passages(database, state, place, coded) for place, coded in latest]
 
 
 def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
@@ -110,18 +113,17 @@ def passages_at(database: Database, state: State, numbers: Places) -> list[Coded
 def cut_at(database: Database, state: State, places: Places) -> list[Coded]:
     """The documents at some places with all of their passages, in the order asked for."""
     return [
-        coded._replace(passages=tuple(_all_passages(database, state, place)))
+        _with_passages(database, state, place, coded)
         for place, coded in zip(places.tolist(), coded_at(database, state, places), strict=True)
     ]
 
 
-def _all_passages(database: Database, state: State, place: int) -> Iterator[CodedPassage]:
+def _with_passages(database: Database, state: State, place: int, coded: Coded) -> Coded:
     rows = database.connection.execute(
         f"SELECT {_PASSAGE} FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage",
         passages_of(place),
     )
-    for row in rows:
-        yield _passage(database, state, row)
+    return coded._replace(passages=tuple(_passage(database, state, row) for row in rows))
 
 
 def _rows_with(

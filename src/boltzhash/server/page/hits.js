@@ -59,7 +59,7 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
   const explain = () => explanation(reasons, hit, query, onBit);
   const title = element(
     "button",
-    { type: "button", class: "title", onclick: () => openReader(hit.id, { onLike }) },
+    { type: "button", class: "title", onclick: () => openReader(hit.id, { onLike, passage: hit.passage }) },
     hit.title,
   );
   title.addEventListener("keydown", (event) => {
@@ -122,7 +122,7 @@ function toggle(button, region, fill) {
 async function explanation(region, hit, query, onBit) {
   region.append(skeleton("for-lines", 2));
   try {
-    const told = await post("explain", { query, id: hit.id });
+    const told = await post("explain", { query, id: hit.id, code: hit.code });
     region.replaceChildren(...reasons(told, hit, onBit));
     announce(`${told.bits.length - told.distance} of ${told.bits.length} bits agree`);
   } catch (error) {
