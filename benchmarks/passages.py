@@ -1,6 +1,6 @@
 """What passages find in long documents, and what they cost: known items in manual pages.
 
-    python benchmarks/passages.py [--pages PAGES.jsonl] [--questions 500] [--words 200]
+    python benchmarks/passages.py [--pages PAGES.jsonl] [--questions 300] [--words 200]
 
 Documents are the manual pages of this machine (``man``, without hyphenation; pages of gcloud, which
 repeat each other, are left out), or any JSONL with ``id`` and ``text``. A question is made from a page
@@ -14,7 +14,7 @@ The page that it is from is the one to be found. Each question is asked of
 - passages as documents: each passage a document by itself, so that the index of words counts in passages
   too; a page has the place of its first passage. No collection does that: it is what it would be worth.
 
-by codes, by words and by both; 100 hits are asked for. "Shown" is how often the passage that is shown
+by codes, by words and by both; 50 hits are asked for. "Shown" is how often the passage that is shown
 has the question's sentence, of the pages that are among the first ten. Differences are over the same
 questions, with their standard errors. Prints tables and writes JSON.
 """
@@ -47,7 +47,7 @@ from boltzhash.version import __version__
 
 OUTPUT = Path(__file__).parent / "results" / "passages.json"
 MANUAL = Path("/usr/share/man")
-K = 100
+K = 50
 DEEP = 400  # words of a page before a question's sentence
 WAYS = ("codes", "words", "both")
 WHOLE, CUT, CUT_BY_PAGES, AS_DOCUMENTS = (
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument(
         "--pages", type=Path, help="JSONL with id and text, made if it is not there"
     )
-    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--words", type=int, default=200, help="of a passage")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()

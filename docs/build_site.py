@@ -45,7 +45,7 @@ NAVIGATION: dict[str, list[str]] = {
     "Start": ["README.md", "start.md", "is_it_for_me.md", "install.md"],
     "Guides": [
         *("corpora.md", "data_frames.md", "collections.md", "filters.md", "duplicates.md"),
-        *("drift.md", "service.md", "search.md"),
+        *("long_documents.md", "drift.md", "service.md", "search.md"),
         *(
             "embeddings.md",
             "labels.md",

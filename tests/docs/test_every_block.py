@@ -105,6 +105,10 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/labels.md": [("from boltzhash import CorrSH", HERE), ("boltzhash fit", HERE)],
     "docs/assistants.md": [("import asyncio, sys", "tests/integrations/test_pages.py")],
     "docs/data_frames.md": [("import pandas as pd", "tests/integrations/test_pages.py")],
+    "docs/long_documents.md": [
+        ("boltzhash index manuals/", "tests/docs/test_long_documents_page.py"),
+        ("from boltzhash import LSH, Collection", "tests/docs/test_long_documents_page.py"),
+    ],
     "docs/drift.md": [
         ("boltzhash stats library", "tests/docs/test_drift_page.py"),
         ("from boltzhash import CorrSH", "tests/docs/test_drift_page.py"),

@@ -7,7 +7,7 @@ and each passage is scored like a document by itself with the names of the whole
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, hamming
 from boltzhash.search.hits import Hit
+from boltzhash.search.inverted import Places
 from boltzhash.search.ranking import Floats, Scoring
 from boltzhash.search.relevance import K1, B
 from boltzhash.text.blanks import make_tokens
@@ -23,19 +24,34 @@ from boltzhash.text.words import Words
 if TYPE_CHECKING:
     from boltzhash.encoding.coding import Coded
 
-COMPARED = 50  # documents whose passages are compared, or as many as are asked for
+COMPARED = 50  # documents whose passages are compared with each other
 
 
 def by_best_passages(
+    read: Callable[[Places], Sequence[Coded]],
+    places: Places,
+    scoring: Scoring,
+    code: Codes,
+    words: Words,
+    length: int,
+) -> Iterator[Hit]:
+    """Documents at places, best first, put in the order of their best passages: 50, then the next 50.
+
+    So the first of many hits are those of few. ``read`` gives documents with their passages, ``code`` is
+    the query's, and ``length`` about how many words a passage has.
+    """
+    for start in range(0, len(places), COMPARED):
+        some = read(np.sort(places[start : start + COMPARED]))
+        yield from _ordered(some, scoring, code, words, length)
+
+
+def _ordered(
     documents: Sequence[Coded], scoring: Scoring, code: Codes, words: Words, length: int
 ) -> list[Hit]:
-    """Documents that come with their passages, in the order of (score, distance, as they were given).
+    """In the order of (score, distance, as they were given).
 
-    ``code`` is the query's, ``length`` about how many words a passage has. Of a document's passages the
-    one with the highest score counts, of equals the nearest, then the first.
+    Of a document's passages the one with most score counts, of equals the nearest, then the first.
     """
-    if not documents:
-        return []
     owners = np.repeat(np.arange(len(documents)), [len(one.passages) for one in documents])
     passages = [passage for document in documents for passage in document.passages]
     codes = np.frombuffer(b"".join(passage.code for passage in passages), np.uint8)

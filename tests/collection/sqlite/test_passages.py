@@ -190,6 +190,19 @@ def test_words_and_both_are_of_the_best_passage(tmp_path: Path, long_hasher: Has
             assert whole.search("star planet moon").hits[0].passage is None
 
 
+@pytest.mark.parametrize("by", ["codes", "words", "both"])
+def test_the_first_hits_of_many_are_those_of_few(
+    tmp_path: Path, long_hasher: Hasher, by: str
+) -> None:
+    rng = np.random.default_rng(4)
+    with Collection.create(tmp_path / "c", long_hasher, passages=PASSAGE) as collection:
+        collection.add(given({i: long_text(rng) for i in range(150)}))
+        many = collection.search("star planet bread", 150, by=by).hits
+        assert len({hit.id for hit in many}) == len(many) > 120
+        for k in (1, 10, 50, 51, 120):
+            assert collection.search("star planet bread", k, by=by).hits == many[:k]
+
+
 def test_scores_are_those_of_passages_each_a_document(tmp_path: Path, long_hasher: Hasher) -> None:
     """By words: BM25 as it is written in docs, with the idf of documents."""
     rng = np.random.default_rng(3)

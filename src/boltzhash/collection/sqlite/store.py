@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -211,7 +212,7 @@ class SqliteStore:
         with_phrases = having_phrases(words, partial(documents_at, self._database))
         codes, n = self._codes_to_rank(query, whole=whole), k
         if isinstance(codes, BestPassages):
-            n = max(k, COMPARED)
+            n = -(-k // COMPARED) * COMPARED
 
         def best_of(index: WordIndex) -> Ranked:
             allowed = self._allowed(conditions)
@@ -220,9 +221,11 @@ class SqliteStore:
         best = self._words.ask(self._database, self._state, words, self._snapshot.places, best_of)
         if isinstance(codes, BestPassages):
             assert self.passages is not None
-            cut = cut_at(self._database, self._state, np.sort(best.places))
-            hits = by_best_passages(cut, best.scoring, codes.query, words, self.passages)
-            return Found(hits[:k], best.matching)
+            read = partial(cut_at, self._database, self._state)
+            hits = by_best_passages(
+                read, best.places, best.scoring, codes.query, words, self.passages
+            )
+            return Found(list(itertools.islice(hits, k)), best.matching)
         hits = best.hits(coded_at(self._database, self._state, best.places))
         if self.passages is not None and not whole:
             hits = [hit._replace(passage=Span(0, len(hit.text))) for hit in hits]
