@@ -74,7 +74,7 @@ def test_an_interrupted_index_goes_on_with_the_same_passages(
             )
         )
     message = refused("index", made.model, manual, "-o", library, "--passages", 50)
-    assert f"{library} was begun with no --passages, got --passages 50" in message
+    assert f"{library} was begun without --passages, got --passages 50" in message
 
 
 def test_what_cannot_be_cut_is_refused_before_anything_is_learned(

@@ -405,13 +405,15 @@ def _check_new_or_resumed(collection: Collection, name: str, passages: int | Non
             f"{collection.location} is unfinished: run `{unfinished['name']}` again, not `{name}`, or "
             "start over with --start-over"
         )
-    if collection.passages != passages:
-        was, now = (
-            "no --passages" if words is None else f"--passages {words}"
-            for words in (collection.passages, passages)
+    if passages not in (None, collection.passages):
+        was = (
+            "out --passages"
+            if collection.passages is None
+            else f" --passages {collection.passages}"
         )
         raise ValueError(
-            f"{collection.location} was begun with {was}, got {now}: give the same, or another --output"
+            f"{collection.location} was begun with{was}, got --passages {passages}: give the same, or "
+            "another --output"
         )
     if unfinished is not None:
         _say_where_it_resumes(unfinished)

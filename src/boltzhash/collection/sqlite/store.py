@@ -222,10 +222,10 @@ class SqliteStore:
         if isinstance(codes, BestPassages):
             assert self.passages is not None
             read = partial(cut_at, self._database, self._state)
-            hits = by_best_passages(
+            in_order = by_best_passages(
                 read, best.places, best.scoring, codes.query, words, self.passages
             )
-            return Found(list(itertools.islice(hits, k)), best.matching)
+            return Found(list(itertools.islice(in_order, k)), best.matching)
         hits = best.hits(coded_at(self._database, self._state, best.places))
         if self.passages is not None and not whole:
             hits = [hit._replace(passage=Span(0, len(hit.text))) for hit in hits]
