@@ -1,6 +1,6 @@
 """What passages find in long documents, and what they cost: known items in manual pages.
 
-    python benchmarks/passages.py [--pages PAGES.jsonl] [--questions 300] [--words 200]
+    python benchmarks/passages.py [--pages PAGES.jsonl] [--questions 150] [--words 200]
 
 Documents are the manual pages of this machine (``man``, without hyphenation; pages of gcloud, which
 repeat each other, are left out), or any JSONL with ``id`` and ``text``. A question is made from a page
@@ -76,8 +76,9 @@ def main() -> None:
     parser.add_argument(
         "--pages", type=Path, help="JSONL with id and text, made if it is not there"
     )
-    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--questions", type=int, default=150)
     parser.add_argument("--words", type=int, default=200, help="of a passage")
+    parser.add_argument("--only", nargs="+", default=[WHOLE, CUT, CUT_BY_PAGES, AS_DOCUMENTS])
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +129,8 @@ def measured(
         AS_DOCUMENTS: (by_passages, passages, None),
     }
     found, costs = {}, {}
-    for name, (hasher, documents, words) in collections.items():
+    for name in options.only:
+        hasher, documents, words = collections[name]
         with Collection.create(folder / name, hasher, passages=words) as collection:
             _, seconds = timed(partial(collection.add, documents))
             write_files(collection)
@@ -151,7 +153,9 @@ def measured(
         },
         "found": {name: summary(of) for name, of in found.items()},
         "less whole pages": {
-            name: differences(of, found[WHOLE]) for name, of in found.items() if name != WHOLE
+            name: differences(of, found[WHOLE])
+            for name, of in found.items()
+            if name != WHOLE and WHOLE in found
         },
         "costs": costs,
         "examples": {kind: [q.text for q in some[:5]] for kind, some in questions.items()},
