@@ -518,7 +518,7 @@ class Taken:
 
     def until_now(self) -> dict[str, float]:
         clock, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
-        return {"s": round(clock, 3), "CPU s": round(cpu, 3)}
+        return {"s": round(clock, 5), "CPU s": round(cpu, 5)}
 
 
 def times_of(action: Callable[[Any], object], items: Any, warm: int = 20) -> dict[str, float]:

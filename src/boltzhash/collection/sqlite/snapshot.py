@@ -34,6 +34,8 @@ Mask = NDArray[np.bool_]
 
 _FETCH = 10_000
 _MANY = 10_000  # codes in memory before they go into a file
+_SHARE = 8  # or an eighth of all, if that is more: while many are added the file is seldom written
+_AT_START = 10 * _MANY  # a process that has just begun writes it sooner
 
 
 class Snapshot:
@@ -46,21 +48,23 @@ class Snapshot:
         self.last_place = 0
         self._mapped = no_rows(1)
         self._stale: Mask = np.empty(0, dtype=np.bool_)  # mapped rows deleted or overwritten
+        self._n_stale = 0
         self._fresh: dict[int, tuple[bytes, bool]] = {}
         self._fresh_rows: Rows | None = None
 
     def __len__(self) -> int:
-        return len(self._mapped.places) - int(self._stale.sum()) + len(self._fresh)
+        return len(self._mapped.places) - self._n_stale + len(self._fresh)
 
     def follow(self, connection: sqlite3.Connection, state: State) -> None:
         """Take in what was written up to ``state``, in whose transaction the connection is."""
         if (self.model, self.generation) == (state.model, state.generation):
             return
-        needs_file = False
+        most = max(_MANY, len(self) // _SHARE)
         if self.model != state.model or self.generation < state.changes_since:
-            needs_file = not self._begin_with_file(state)
-            if needs_file:
+            most = _AT_START  # for those that open it next
+            if not self._begin_with_file(state):
                 self._begin_with_all(connection, state)
+                most = -1 if state.n_documents > _MANY else _MANY
         self._take_changes(connection, state)
         self._take_new(connection, state)
         self.generation = state.generation
@@ -69,9 +73,18 @@ class Snapshot:
                 f"{self._folder} is damaged: it counts {state.n_documents} documents and has "
                 f"{len(self)} codes"
             )
-        n_changed = len(self._fresh) + int(self._stale.sum())
-        if (needs_file and len(self) > _MANY) or n_changed > max(_MANY, len(self) // 8):
+        if self._n_changed > most:
             self.write()
+
+    def close(self) -> None:
+        """Leave little for who opens the collection next."""
+        if self._n_changed > _MANY:
+            self.write()
+
+    @property
+    def _n_changed(self) -> int:
+        """What is not as in the file."""
+        return len(self._fresh) + self._n_stale
 
     def write(self) -> None:
         """Put all codes into a new codes.map and map that."""
@@ -88,6 +101,8 @@ class Snapshot:
         places = np.concatenate([self._mapped.places[counts], fresh.places])
         codes = np.concatenate([self._mapped.codes[counts], fresh.codes])
         known = np.concatenate([self._mapped.known[counts], fresh.known])
+        if self._are_in_order(fresh.places):
+            return Rows(places, codes, known)
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
 
@@ -95,9 +110,14 @@ class Snapshot:
         """The places of all documents, in order."""
         mapped, fresh = self._mapped.places[~self._stale], self._in_memory().places
         places = np.concatenate([mapped, fresh])
-        if len(mapped) and len(fresh) and fresh[0] < mapped[-1]:  # one was overwritten
+        if not self._are_in_order(fresh):
             places.sort()
         return places
+
+    def _are_in_order(self, fresh: Places) -> bool:
+        """Whether what is in memory comes after all that is mapped: nothing was overwritten."""
+        mapped = self._mapped.places
+        return not len(mapped) or not len(fresh) or bool(mapped[-1] < fresh[0])
 
     def codes_at(self, places: Places) -> Codes:
         """The codes of documents that are there, by their places."""
@@ -138,7 +158,7 @@ class Snapshot:
 
     def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         if len(self._mapped.places):
-            mask = ~self._stale if self._stale.any() else None
+            mask = ~self._stale if self._n_stale else None
             if allowed is not None:
                 mask = allowed[self._mapped.places] & ~self._stale
             yield self._mapped, mask
@@ -180,7 +200,7 @@ class Snapshot:
 
     def _set(self, file: CodesFile) -> None:
         self.model, self.generation, self.last_place, self._mapped = file
-        self._stale = np.zeros(len(file.rows.places), dtype=np.bool_)
+        self._stale, self._n_stale = np.zeros(len(file.rows.places), dtype=np.bool_), 0
         self._fresh, self._fresh_rows = {}, None
 
     def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
@@ -215,6 +235,7 @@ class Snapshot:
         self._fresh_rows = None
         row = int(np.searchsorted(self._mapped.places, place))
         if row < len(self._mapped.places) and self._mapped.places[row] == place:
+            self._n_stale += not self._stale[row]
             self._stale[row] = True
 
     def _in_memory(self) -> Rows:

@@ -96,6 +96,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._database.is_there():  # else the files are another collection's
             self._words.close()
+            if self.written_generation is not None:
+                self._snapshot.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:
