@@ -22,8 +22,8 @@ from boltzhash.errors import (
 DATABASE = "collection.sqlite"
 
 _CACHE_KIB = 64 * 1024
-# Documents touch pages all over the index of filters, the same ones again and again while many are added:
-# a longer log is copied into the database less often. It is cut back to this length afterwards.
+# Documents touch pages all over the index of filters, the same ones again and again while many are
+# added: a longer log is copied into the database less often. It is cut back to this length afterwards.
 _LOG_PAGES = 16_384
 _LOG_BYTES = 4096 * _LOG_PAGES
 
