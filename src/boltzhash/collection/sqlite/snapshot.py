@@ -33,6 +33,7 @@ from boltzhash.search.order import nearest_first
 Mask = NDArray[np.bool_]
 
 _FETCH = 10_000
+_MASKS = 4  # that are kept by place as well
 _MANY = 10_000  # codes in memory before they go into a file
 _SHARE = 8  # or an eighth of all, if that is more: while many are added the file is seldom written
 _AT_START = 10 * _MANY  # a process that has just begun writes it sooner
@@ -51,6 +52,7 @@ class Snapshot:
         self._n_stale = 0
         self._fresh: dict[int, tuple[bytes, bool]] = {}
         self._fresh_rows: Rows | None = None
+        self._masks: list[tuple[Mask, Mask]] = []  # the last ones, by place and by row
 
     def __len__(self) -> int:
         return len(self._mapped.places) - self._n_stale + len(self._fresh)
@@ -59,6 +61,7 @@ class Snapshot:
         """Take in what was written up to ``state``, in whose transaction the connection is."""
         if (self.model, self.generation) == (state.model, state.generation):
             return
+        self._masks = []
         most = max(_MANY, len(self) // _SHARE)
         if self.model != state.model or self.generation < state.changes_since:
             most = _AT_START  # for those that open it next
@@ -157,14 +160,48 @@ class Snapshot:
         return nearest_first(found)
 
     def _parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
-        if len(self._mapped.places):
-            mask = ~self._stale if self._n_stale else None
-            if allowed is not None:
-                mask = allowed[self._mapped.places] & ~self._stale
-            yield self._mapped, mask
+        rows = None if allowed is None else self.by_row(allowed)
+        n_mapped = len(self._mapped.places)
+        if n_mapped:
+            counts = ~self._stale if self._n_stale else None
+            yield self._mapped, counts if rows is None else rows[:n_mapped]
         if self._fresh:
-            fresh = self._in_memory()
-            yield fresh, None if allowed is None else allowed[fresh.places]
+            yield self._in_memory(), None if rows is None else rows[n_mapped:]
+
+    # Masks are by place for who asks. Places of deleted documents are not used again, so what is kept
+    # of a filter is by row: the mapped codes, then those in memory.
+
+    def live(self) -> Mask:
+        """Of each row, whether it counts."""
+        return np.concatenate([~self._stale, np.ones(len(self._fresh), dtype=np.bool_)])
+
+    def by_row(self, allowed: Mask) -> Mask:
+        """Of each row, whether it counts and its place is allowed."""
+        for by_place, by_row in self._masks:
+            if by_place is allowed:
+                return by_row
+        mapped, fresh = allowed[self._mapped_places()], allowed[self._in_memory().places]
+        if self._n_stale:
+            mapped = mapped & ~self._stale
+        return np.concatenate([mapped, fresh]) if len(fresh) else mapped
+
+    def by_place(self, rows: Mask) -> Mask:
+        """Of each place up to ``last_place``, whether its row is one of ``rows``."""
+        for by_place, by_row in self._masks:
+            if by_row is rows:
+                return by_place
+        allowed, n_mapped = np.zeros(self.last_place + 1, dtype=np.bool_), len(self._mapped.places)
+        allowed[self._mapped_places()] = rows[:n_mapped]
+        allowed[self._in_memory().places] = rows[n_mapped:]
+        self._masks = [*self._masks[-_MASKS + 1 :], (allowed, rows)]
+        return allowed
+
+    def _mapped_places(self) -> Places | slice:
+        """What to index by to have mapped places; a range of them is as good, and much faster."""
+        mapped = self._mapped.places
+        if len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1:  # nothing was ever deleted
+            return slice(int(mapped[0]), int(mapped[-1]) + 1)
+        return mapped
 
     def _begin_with_file(self, state: State) -> bool:
         """With what codes.map has; False if that cannot be brought up to date."""

@@ -219,10 +219,7 @@ class SqliteStore:
             yield from documents_at(self._database, places[start : start + _COMPARED_AT_ONCE])
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
-        codes = self._snapshot
-        return self._filter.allowed(
-            self._connection, conditions, codes.generation, codes.last_place
-        )
+        return self._filter.allowed(self._connection, conditions, self._snapshot)
 
     def _hits(self, nearest: Hits) -> list[Hit]:
         found = coded_at(self._database, self._state, nearest.ids)
