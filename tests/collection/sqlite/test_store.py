@@ -23,7 +23,7 @@ from scipy import sparse
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
-from boltzhash.collection.sqlite import rehashing, snapshot
+from boltzhash.collection.sqlite import maintenance, rehashing, snapshot, words
 from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database
 from boltzhash.collection.sqlite.store import SqliteStore
@@ -934,3 +934,24 @@ def test_a_writer_leaves_its_codes_in_a_file(
     assert found is not None
     assert len(found.rows.places) == 560
     assert answers_of(path) == expected
+
+
+def test_deleting_most_documents_frees_their_room(
+    path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_MANY_PAGES", 16)
+    monkeypatch.setattr(words, "_AT_ONCE", 64)
+    with Collection.create(path, long_hasher) as collection:
+        collection.add({"id": i, "text": f"{TEXTS[i % 6]} w{i} " * 9} for i in range(5000))
+        before = collection.stats()["bytes"]
+        collection.delete(i for i in range(5000) if i % 500)
+        after, kept = collection.stats()["bytes"], collection.search("moon w4500", 10).ids
+        collection.check()
+    assert after["database"] < before["database"] / 8
+    assert after["words_files"] < before["words_files"] / 4
+    assert kept[0] == 4500
+    with Collection.open(path) as collection:
+        assert collection.search("moon w4500", 10).ids == kept
+        assert collection.search("w4499", 10, by="words").ids == []
+        assert sorted(document.id for document in collection) == list(range(0, 5000, 500))
+    assert sum(file.stat().st_size for file in path.glob("collection.sqlite*")) < 400_000

@@ -91,6 +91,7 @@ class SqliteStore:
             self._languages[coder.model] = coder.hasher.language
         self._state: State  # of the transaction under way
         self._added: Added = []  # by it
+        self._has_deleted = False
         self.written_generation: int | None = None
 
     def close(self) -> None:
@@ -111,20 +112,23 @@ class SqliteStore:
                 continue
 
     def write(self, change: Callable[[Standing], T]) -> T:
-        self._added = []
+        self._added, self._has_deleted = [], False
         with self._database.writing() as state:
             self._state = state
             before = _standing(state)._replace(generation=state.generation - 1)
             done = change(before)
         self.written_generation = state.generation
         self.read(lambda _: self._catch_up())
+        if self._has_deleted:
+            maintenance.free_room(self._database)
         return done
 
     def _catch_up(self) -> None:
         """So that the next search need not."""
-        self._words.catch_up(
-            self._database, self._state, words_of(self._language_of(self._state.model)), self._added
-        )
+        words = words_of(self._language_of(self._state.model))
+        self._words.catch_up(self._database, self._state, words, self._added)
+        if self._has_deleted:
+            self._words.forget_all_but(self._state.n_documents, self._snapshot.places)
 
     def _language_of(self, model: str) -> str | None:
         if model not in self._languages:
@@ -149,6 +153,7 @@ class SqliteStore:
         upsert_rows(self._connection, self._state, batch)
 
     def delete(self, ids: list[Id]) -> int:
+        self._has_deleted = True
         return delete_rows(self._connection, self._state, ids)
 
     def note_unfinished(self, note: dict[str, Any] | None) -> None:
