@@ -12,7 +12,8 @@ is not the subject here.
 
 Every step runs in a process of its own and adds its row to the JSON file when it is done; without
 ``--steps`` those are done that have no row yet, so a run that was interrupted goes on. Memory is the
-peak of that process: all of it, files that it has mapped included, and what is its own.
+peak of that process: all of it, files that it has mapped included, and what is its own. On a machine
+that does other work, how long the process waited for a processor says what that took (Linux only).
 ``collection_report.py`` makes the table of docs/scale.md from the file.
 """
 
@@ -172,9 +173,11 @@ def in_a_new_process(run: Run, step: str) -> Results:
 
 
 def measured(run: Run, step: str) -> Results:
+    waited = waiting()
     with own_memory() as own:
         found = STEPS[step](run)
-    return {**found, "peak MB": peak_megabytes(), "of that its own, MB": own[0]}
+    memory = {"peak MB": status_of("VmHWM"), "of that its own, MB": own[0]}
+    return {**found, **memory, "waited for a processor, s": round(waiting() - waited, 1)}
 
 
 def print_table(rows: Results) -> None:
@@ -412,8 +415,8 @@ def rehash(run: Run) -> Results:
         collection.rehash(other)
         collection.search(questions()[0])
         times = taken.until_now()
-        assert len(collection) == run.documents
-    return {"documents a second": round(run.documents / times["s"]), **times}
+        n = len(collection)
+    return {"documents a second": round(n / times["s"]), **times}
 
 
 def check(run: Run) -> Results:
@@ -560,8 +563,10 @@ def own_memory() -> Iterator[list[int]]:
         most[0] = max(most[0], status_of("RssAnon"))
 
 
-def peak_megabytes() -> int:
-    return status_of("VmHWM")
+def waiting() -> float:
+    """Seconds for which the main thread could have run, and other work had the processors."""
+    _, nanoseconds, _ = Path("/proc/self/schedstat").read_text(encoding="ascii").split()
+    return int(nanoseconds) / 1e9
 
 
 def status_of(name: str) -> int:
