@@ -58,6 +58,7 @@ BLOCK = 10_000
 COPIES = 100  # one document in so many is a copy of one that came BACK before
 BACK = BLOCK + 10
 SAMPLE, QUESTIONS = 20_000, 300
+ENCODED_AT_ONCE = 100_000
 IN_COLLECTION, SAMPLED, ASKED = range(3)  # seeds
 
 # What was asked for: the most that a figure may be, or the least if it is a rate.
@@ -97,9 +98,18 @@ class Run(NamedTuple):
         return parent / f"ten-million-{name}-{os.getpid()}"
 
     def n_bytes(self, collection: Collection) -> int:
-        if self.is_folder:
-            return bytes_under(Path(self.at))
-        return int(sum(collection.stats()["bytes"].values()))
+        return sum(self.sizes(collection).values())
+
+    def sizes(self, collection: Collection) -> dict[str, int]:
+        """Bytes on disk without the model, by part."""
+        if not self.is_folder:
+            return {name: n for name, n in collection.stats()["bytes"].items() if name != "models"}
+        folder = Path(self.at)
+        return {
+            "database": sum(path.stat().st_size for path in folder.glob("*.sqlite*")),
+            "codes": sum(path.stat().st_size for path in folder.glob("*.map")),
+            "words": bytes_under(folder / "words"),
+        }
 
 
 def main() -> None:
@@ -309,6 +319,7 @@ def add_codes(run: Run) -> Results:
 
 
 def open_it(run: Run) -> Results:
+    """What is on disk, and how long until the first answer."""
     question = questions()[0]
     taken = Taken()
     with Collection.open(run.at) as collection:
@@ -317,12 +328,29 @@ def open_it(run: Run) -> Results:
         by_codes = taken.until_now()
         collection.search(question)
         found = taken.until_now()
+        in_memory = sum(array.nbytes for array in collection.rows())
+        sizes = run.sizes(collection)
     return {
         "open, s": opened["s"],
         "and search by codes, s": by_codes["s"],
         "and search, s": found["s"],
         "CPU s": found["CPU s"],
+        "bytes": sizes,
+        "bytes of codes in memory": in_memory,
     }
+
+
+def encode(run: Run) -> Results:
+    """Texts → codes on all cores, and nothing else."""
+    hasher, seconds, cpu = hasher_of(run), 0.0, 0.0
+    documents = made_up(run.documents, IN_COLLECTION)
+    while texts := [document["text"] for document in itertools.islice(documents, ENCODED_AT_ONCE)]:
+        taken = Taken()
+        hasher.transform(texts)
+        times = taken.until_now()
+        seconds, cpu = seconds + times["s"], cpu + times["CPU s"]
+    rate = round(run.documents / seconds)
+    return {"documents a second": rate, "s": round(seconds, 5), "CPU s": round(cpu, 5)}
 
 
 def search(run: Run) -> Results:
@@ -464,6 +492,7 @@ def delete(run: Run) -> Results:
 STEPS: dict[str, Callable[[Run], Results]] = {
     "add": add,
     "open": open_it,
+    "encode": encode,
     "search": search,
     "filter": search_filtered,
     "duplicates": duplicates,
