@@ -167,22 +167,35 @@ def small_steps(measured: Results) -> Iterator[list[str]]:
 
 
 def every_step(measured: Results) -> str:
-    """What all that one does with ten million documents takes."""
-    one = measured["folder, 10000000 documents"]
+    """What all that one does with ten million documents takes, and with many in PostgreSQL."""
+    folder = measured["folder, 10000000 documents"]
+    kinds = [key for key in measured if key.startswith("postgresql, ")]
+    largest = max(kinds, key=lambda key: int(measured[key]["about"]["documents"]))
+    return "\n\n".join(
+        [
+            step_table(folder, "in a folder", has_bars=True),
+            step_table(measured[largest], "in PostgreSQL, on the same machine as the client"),
+        ]
+    )
+
+
+def step_table(one: Results, where: str, *, has_bars: bool = False) -> str:
     about = one["about"]
+    bars = {step: bars_of(step, one[step]) if has_bars else "" for step in one}
     rows = [
-        [label, figure(one[step]), bars_of(step, one[step]), *costs_of(one[step])]
+        [label, figure(one[step]), bars[step], *costs_of(one[step])]
         for step, (label, figure) in STEPS.items()
         if step in one
     ]
     head = ["", "", "bar", "s", "s of CPU", "waited for a processor, s", "memory, MB", "load"]
-    lines = [
-        f"{documents(about['documents'])} documents in a folder, 64 bits; {about['machine']}; search "
-        f"kernel {about['kernel']}; boltzhash {about['boltzhash']}.",
-        "",
-        *(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]),
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"{documents(about['documents'])} documents {where}, 64 bits; {about['machine']}; search "
+            f"kernel {about['kernel']}; boltzhash {about['boltzhash']}.",
+            "",
+            *(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]),
+        ]
+    )
 
 
 def of_search(row: Results, name: str) -> str:
@@ -250,6 +263,13 @@ STEPS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "map": ("map", lambda row: f"{row['points']:,} points"),
     "backup": ("backup", lambda row: size(row["bytes"])),
     "check": ("check", lambda row: "all of it"),
+    "approximate": (
+        "HNSW: built and measured; search by it",
+        lambda row: (
+            f"recall of the 10 nearest {row['about']['recall']}, "
+            f"{row['about']['queries']} questions; {of_search(row, 'search')}"
+        ),
+    ),
     "rehash": ("rehash", lambda row: f"{row['documents a second']:,} documents/s"),
     "delete": (
         "deleting a tenth",
