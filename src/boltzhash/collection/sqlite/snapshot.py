@@ -241,15 +241,16 @@ class Snapshot:
         self._fresh, self._fresh_rows = {}, None
 
     def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
-        changed = connection.execute(
+        cursor = connection.execute(
             "SELECT DISTINCT changes.place, code, known, checksum FROM changes "
             "LEFT JOIN codes USING (place) WHERE generation > ? AND changes.place <= ?",
             (self.generation, self.last_place),
         )
-        for place, code, known, checksum in changed:
-            self._drop(place)
-            if code is not None:
-                self._put(place, code, known, checksum, state)
+        while batch := cursor.fetchmany(_FETCH):
+            self._drop([row[0] for row in batch])
+            for place, code, known, checksum in batch:
+                if code is not None:
+                    self._put(place, code, known, checksum, state)
 
     def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
         cursor = connection.execute(
@@ -267,13 +268,15 @@ class Snapshot:
         self._fresh[place] = (code, bool(known))
         self._fresh_rows = None
 
-    def _drop(self, place: int) -> None:
-        self._fresh.pop(place, None)
+    def _drop(self, places: list[int]) -> None:
+        for place in places if self._fresh else ():
+            self._fresh.pop(place, None)
         self._fresh_rows = None
-        row = int(np.searchsorted(self._mapped.places, place))
-        if row < len(self._mapped.places) and self._mapped.places[row] == place:
-            self._n_stale += not self._stale[row]
-            self._stale[row] = True
+        if len(self._mapped.places):
+            rows = self._rows_of(np.array(places, dtype=np.int64))
+            rows = rows[self._mapped.places[rows] == places]
+            self._n_stale += len(rows) - int(np.count_nonzero(self._stale[rows]))
+            self._stale[rows] = True
 
     def _in_memory(self) -> Rows:
         if self._fresh_rows is None:
