@@ -3,8 +3,8 @@
     python benchmarks/collection_report.py            # rewrites the blocks between the marks
     python benchmarks/collection_report.py --check    # 1 where a block is not what it should be
 
-What was measured is read from results/collection.json, engines.json, encoding.json, search.json and
-words.json; what is extrapolated is computed here, linearly, and marked.
+What was measured is read from results/collection.json, engines.json, encoding.json, search.json,
+ten_million.json and words.json; what is extrapolated is computed here, linearly, and marked.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from ten_million import BARS
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -49,14 +51,15 @@ def main() -> None:
 
 
 def pages() -> dict[str, dict[str, str]]:
-    collection, engines, encoding, search, words = (
+    collection, engines, encoding, search, words, ten_million = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("collection", "engines", "encoding", "search", "words")
+        for name in ("collection", "engines", "encoding", "search", "words", "ten_million")
     )
     return {
         "collections.md": {"costs": costs(collection)},
         "scale.md": {
-            "steps": steps(figures(collection, engines, encoding, search)),
+            "steps": steps(figures(engines, encoding, search), ten_million),
+            "ten million": every_step(ten_million),
             "engines": engine_table(engines),
         },
         "retrieval.md": {"speed": word_costs(words)},
@@ -114,49 +117,35 @@ def both(times: Results) -> str:
 
 
 class Figures(NamedTuple):
-    """What the steps are computed from; all of it was measured."""
+    """What the larger steps are computed from; all of it was measured."""
 
     encoded: float  # documents a second
-    added: float  # the same, written to a folder
     added_to_postgres: float
-    in_memory: float  # bytes a document of a collection
-    on_disk: float
-    in_postgres: float
+    in_postgres: float  # bytes a document
     of_hnsw: float
-    hashing: float  # ms a query
-    scan: float  # ms of a million codes, and ten documents fetched
-    search: Results  # of a million, by text
     single: float  # ms of one query over ten million by ExactIndex
     batched: float  # queries a second
 
 
-def figures(collection: Results, engines: Results, encoding: Results, search: Results) -> Figures:
-    each = collection["bytes a document"]
-    by_text, by_code = collection["search by codes, ms"], collection["search by code, ms"]["p50"]
+def figures(engines: Results, encoding: Results, search: Results) -> Figures:
     (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
     return Figures(
         encoding["documents_per_second"]["texts → codes, 2 threads"],
-        collection["documents a second"],
         engines["postgres, 1000000 documents"]["documents a second"],
-        each["codes_file"],
-        each["database"] + each["codes_file"],
         *postgres_sizes(engines),
-        max(0.0, by_text["p50"] - by_code),
-        by_code,
-        by_text,
         ten["single_ms"],
         ten["queries_per_s"],
     )
 
 
-def steps(of: Figures) -> str:
+def steps(of: Figures, measured: Results) -> str:
     head = ["documents", "run", "encode", "codes in memory", "on disk with texts", "a search"]
-    rows = [[*head, "core-hours, dollars"], ["---"] * 7, *small_steps(of), *large_steps(of)]
+    rows = [[*head, "core-hours, dollars"], ["---"] * 7, *small_steps(measured), *large_steps(of)]
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", how_they_come_about(of)])
 
 
-def small_steps(of: Figures) -> Iterator[list[str]]:
-    """One folder."""
+def small_steps(measured: Results) -> Iterator[list[str]]:
+    """One folder; all of it was measured, by ten_million.py."""
     runs = {
         1_000: "`boltzhash encode` or a collection",
         100_000: "a collection in a folder",
@@ -164,15 +153,132 @@ def small_steps(of: Figures) -> Iterator[list[str]]:
         10_000_000: "the same; PostgreSQL where others write too",
     }
     for n, run in runs.items():
-        mark = MEASURED if n == 1_000_000 else EXTRAPOLATED
-        search = f"{short(of.hashing + of.scan * n / 1e6)} ms {EXTRAPOLATED}"
-        if n == 1_000_000:
-            search = f"{short(of.search['p50'])} ms (p50), {short(of.search['p99'])} ms (p99) ●"
-        if n == 10_000_000:
-            search += f" in a collection; {short(of.single)} ms by `ExactIndex` ●"
-        cost = "–" if n < 1_000_000 else f"{paid(n / of.added)} {mark}"
-        memory, disk = f"{size(n * of.in_memory)} {mark}", f"{size(n * of.on_disk)} {mark}"
-        yield [documents(n), run, f"{seconds(n / of.encoded)} ○", memory, disk, search, cost]
+        one = measured[f"folder, {n} documents"]
+        words, codes = one["search"]["both, p50 ms"], one["search"]["codes, p50 ms"]
+        yield [
+            documents(n),
+            run,
+            f"{seconds(one['encode']['s'])} {MEASURED}",
+            f"{size(one['open']['bytes of codes in memory'])} {MEASURED}",
+            f"{size(sum(one['open']['bytes'].values()))} {MEASURED}",
+            f"{short(words)} ms by words and codes, {short(codes)} ms by codes {MEASURED}",
+            f"{paid(one['add']['CPU s'] / CORES)} {MEASURED}" if n >= 1_000_000 else "–",
+        ]
+
+
+def every_step(measured: Results) -> str:
+    """What all that one does with ten million documents takes, and with many in PostgreSQL."""
+    folder = measured["folder, 10000000 documents"]
+    kinds = [key for key in measured if key.startswith("postgresql, ")]
+    largest = max(kinds, key=lambda key: int(measured[key]["about"]["documents"]))
+    return "\n\n".join(
+        [
+            step_table(folder, "in a folder", has_bars=True),
+            step_table(measured[largest], "in PostgreSQL, on the same machine as the client"),
+        ]
+    )
+
+
+def step_table(one: Results, where: str, *, has_bars: bool = False) -> str:
+    about = one["about"]
+    bars = {step: bars_of(step, one[step]) if has_bars else "" for step in one}
+    rows = [
+        [label, figure(one[step]), bars[step], *costs_of(one[step])]
+        for step, (label, figure) in STEPS.items()
+        if step in one
+    ]
+    head = ["", "", "bar", "s", "s of CPU", "waited for a processor, s", "memory, MB", "load"]
+    return "\n".join(
+        [
+            f"{documents(about['documents'])} documents {where}, 64 bits; {about['machine']}; search "
+            f"kernel {about['kernel']}; boltzhash {about['boltzhash']}.",
+            "",
+            *(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]),
+        ]
+    )
+
+
+def of_search(row: Results, name: str) -> str:
+    return f"{short(row[f'{name}, p50 ms'])} / {short(row[f'{name}, p99 ms'])} ms"
+
+
+def bars_of(step: str, row: Results) -> str:
+    """The bars of a step, and whether they were met."""
+    found = []
+    for (which, name), bar in BARS.items():
+        if which == step and name in row:
+            is_met = row[name] >= bar if name == "documents a second" else row[name] <= bar
+            found.append(f"{bar:,g}{'' if is_met else ': missed'}")
+    return ", ".join(found)
+
+
+def costs_of(row: Results) -> list[str]:
+    def whole(name: str) -> str:
+        return f"{row[name]:,.0f}" if name in row else "–"
+
+    memory = f"{row['of that its own, MB']:,}; with mapped files {row['peak MB']:,}"
+    waited = whole("waited for a processor, s")
+    return [whole("s"), whole("CPU s"), waited, memory, str(row["load before"])]
+
+
+STEPS: dict[str, tuple[str, Callable[[Results], str]]] = {
+    "add": (
+        "adding, words included",
+        lambda row: (
+            f"{row['documents a second']:,} documents/s; slowest tenth "
+            f"{row['slowest tenth, documents a second']:,}"
+        ),
+    ),
+    "add codes": (
+        "adding, codes alone",
+        lambda row: (
+            f"{row['documents a second']:,} documents/s; slowest tenth "
+            f"{row['slowest tenth, documents a second']:,}"
+        ),
+    ),
+    "open": (
+        "opening; until the first answer by codes; by words and codes",
+        lambda row: (
+            f"{short(row['open, s'])}; {short(row['and search by codes, s'])}; "
+            f"{short(row['and search, s'])} s"
+        ),
+    ),
+    "search": (
+        "search by words and codes; by codes (p50 / p99)",
+        lambda row: f"{of_search(row, 'both')}; {of_search(row, 'codes')}",
+    ),
+    "filter": (
+        "the same with a filter asked before; with a new one for 1 in 250; for half",
+        lambda row: "; ".join(
+            f"{of_search(row, f'both, {which}')} and {of_search(row, f'codes, {which}')}"
+            for which in ("asked before", "new", "new, half")
+        ),
+    ),
+    "duplicates": (
+        "near-duplicates",
+        lambda row: (
+            f"{row['found']:,} of {row['planted']:,} planted, {row['found beside them']:,} others"
+        ),
+    ),
+    "map": ("map", lambda row: f"{row['points']:,} points"),
+    "backup": ("backup", lambda row: size(row["bytes"])),
+    "check": ("check", lambda row: "all of it"),
+    "approximate": (
+        "HNSW: built and measured; search by it",
+        lambda row: (
+            f"recall of the 10 nearest {row['about']['recall']}, "
+            f"{row['about']['queries']} questions; {of_search(row, 'search')}"
+        ),
+    ),
+    "rehash": ("rehash", lambda row: f"{row['documents a second']:,} documents/s"),
+    "delete": (
+        "deleting a tenth",
+        lambda row: (
+            f"{row['deleted'] / row['s']:,.0f} documents/s; next search "
+            f"{short(row['next search, s'])} s, then {of_search(row, 'both, afterwards')}"
+        ),
+    ),
+}
 
 
 def large_steps(of: Figures) -> Iterator[list[str]]:
@@ -203,15 +309,13 @@ def large_steps(of: Figures) -> Iterator[list[str]]:
 
 def how_they_come_about(of: Figures) -> str:
     return (
-        f"How they come about: encoding {of.encoded:,.0f} documents/s on {CORES} threads ●; in a "
-        f"collection {of.in_memory:.1f} bytes a document in memory and {of.on_disk:.0f} on disk, "
-        f"codes.map included, {short(of.hashing)} ms to hash a query, {short(of.scan)} ms to scan a "
-        "million codes and fetch ten documents, all of which is taken to grow with the codes ●; "
+        "How they come about: up to 10 million each figure was measured with so many documents, and "
+        "`encode` of their made-up texts; core-hours are the CPU time of adding, words included. "
+        f"Beyond: encoding 20 Newsgroups at {of.encoded:,.0f} documents/s on {CORES} threads ●; "
         f"`ExactIndex` holds 8 bytes a document, takes {short(of.single)} ms for one query over 10 "
         f"million and answers {of.batched:,.0f} a second in batches ●; PostgreSQL "
         f"{of.in_postgres:.0f} bytes a document and {of.of_hnsw:.0f} more for HNSW ●; adding "
-        f"{of.added:,.0f} documents/s to a folder, {of.added_to_postgres:,.0f} to PostgreSQL ●, "
-        "encoding included."
+        f"{of.added_to_postgres:,.0f} documents/s to PostgreSQL ●, encoding included."
     )
 
 

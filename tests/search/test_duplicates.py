@@ -83,11 +83,14 @@ def test_same_groups_as_all_pairs(n: int, least: float, siblings: bool, seed: in
 
 @pytest.mark.parametrize("least", [0.5, 0.8])
 @pytest.mark.parametrize("bits", [0, 3, 24])
+@pytest.mark.parametrize("held_bytes", [0, 1 << 26])
 def test_no_pair_is_missed_however_shingles_are_counted(
-    monkeypatch: pytest.MonkeyPatch, bits: int, least: float
+    monkeypatch: pytest.MonkeyPatch, held_bytes: int, bits: int, least: float
 ) -> None:
     monkeypatch.setattr(duplicates, "_MOST_COUNTER_BITS", bits)
     monkeypatch.setattr(duplicates, "_COUNTED_AT_ONCE", 100)
+    monkeypatch.setattr(duplicates, "_SORTED_AT_ONCE", 100)
+    monkeypatch.setattr(duplicates, "_HELD_BYTES", held_bytes)
     texts = edited(120, seed=1)
     index = NearIndex(hashed(texts), least)
     pairs = set()

@@ -158,8 +158,12 @@ static size_t find_best(const float *scores, const uint8_t *allowed, size_t n, F
     for (size_t first = 0; first < n; first += BLOCK) {
         size_t last = first + BLOCK < n ? first + BLOCK : n;
         int any = 0;
-        for (size_t i = first; i < last; i++)
-            any |= scores[i] > limit;
+        if (allowed == NULL)
+            for (size_t i = first; i < last; i++)
+                any |= scores[i] > limit;
+        else
+            for (size_t i = first; i < last; i++)
+                any |= (scores[i] > limit) & (allowed[i] != 0);
         if (!any)
             continue;
         for (size_t i = first; i < last; i++) {

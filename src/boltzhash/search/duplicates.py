@@ -15,20 +15,26 @@ that is kept. Texts that are as similar but differ in a field are siblings of a 
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from array import array
-from collections.abc import Iterable, Iterator
-from math import ceil
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boltzhash.search.segments import ranges
 from boltzhash.text.shingles import HashedText, Shingles, differ_in_a_field
 
 Rows = NDArray[np.int64]
 
 _MOST_COUNTER_BITS = 24  # shingles share counters, which costs a few candidates more and no pair
 _COUNTED_AT_ONCE = 1 << 22
+_COUNT_BITS = 20  # of a count; shingles that occur a million times are equally rare
+_SORTED_AT_ONCE = 1 << 24
+_HINT_BITS = 24
+_HELD_BYTES = 1 << 26  # of runs, before they go into a file
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 _ROUNDING = 1e-9  # t·m may come out a little above the integer that it is
 
@@ -64,10 +70,9 @@ class HashedTexts:
     def __len__(self) -> int:
         return len(self.shingles)
 
-    def extend(self, texts: Iterable[HashedText]) -> None:
-        for text in texts:
-            self.shingles.append(text.shingles)
-            self._words.append(text.words)
+    def extend(self, texts: Sequence[HashedText]) -> None:
+        self.shingles.extend([text.shingles for text in texts])
+        self._words.extend([text.words for text in texts])
 
     def similarities(self, row: int, others: Rows) -> NDArray[np.float64]:
         """Jaccard's, of one row with each of some others; the row must have a shingle."""
@@ -87,37 +92,71 @@ class HashedTexts:
 class Runs:
     """Many short arrays of numbers one after the other; ``typecode`` as in :mod:`array`.
 
+    What is more than 64 MB lies in a file without a name, in the folder for temporary files, and is
+    mapped: memory does not grow with it.
+
     >>> runs = Runs("Q")
-    >>> runs.append(np.array([7, 8], dtype=np.uint64))
+    >>> runs.extend([np.array([7, 8], dtype=np.uint64)])
     >>> len(runs), runs.row(0)
     (1, array([7, 8], dtype=uint64))
     """
 
     def __init__(self, typecode: str) -> None:
-        self._numbers = array(typecode)
+        self._dtype = np.dtype(typecode)
+        self._held: list[NDArray[Any]] = []  # what is not in the file
+        self._n_held = 0
+        self._file: IO[bytes] | None = None
+        self._all: NDArray[Any] | None = None  # as of the last time it was asked for
         self._ends = array("q", [0])
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        return map(self.row, range(len(self)))
+    def extend(self, runs: Sequence[NDArray[Any]]) -> None:
+        if runs:
+            sizes = np.fromiter(map(len, runs), dtype=np.int64, count=len(runs))
+            self.extend_by(np.concatenate(runs), sizes)
 
-    def append(self, numbers: NDArray[Any]) -> None:
-        self._numbers.frombytes(numbers.tobytes())
-        self._ends.append(len(self._numbers))
+    def extend_by(self, numbers: NDArray[Any], sizes: Rows) -> None:
+        """By runs of these sizes, which lie one after the other already."""
+        self._ends.frombytes((self._ends[-1] + np.cumsum(sizes)).tobytes())
+        self._held.append(numbers.astype(self._dtype, copy=False))
+        self._n_held += len(numbers)
+        self._all = None
+        if self._n_held * self._dtype.itemsize > _HELD_BYTES:
+            self._write()
 
     def row(self, number: int) -> NDArray[Any]:
         return self.numbers[self._ends[number] : self._ends[number + 1]]
 
     @property
     def numbers(self) -> NDArray[Any]:
-        return np.frombuffer(self._numbers, dtype=self._numbers.typecode)
+        if self._all is None:
+            self._all = self._joined() if self._file is None else self._mapped()
+        return self._all
 
     @property
     def ends(self) -> Rows:
         """Run i is ``numbers[ends[i] : ends[i + 1]]``."""
         return np.frombuffer(self._ends, dtype=np.int64)
+
+    def _joined(self) -> NDArray[Any]:
+        self._held = [np.concatenate([np.empty(0, self._dtype), *self._held])]
+        return self._held[0]
+
+    def _mapped(self) -> NDArray[Any]:
+        self._write()
+        assert self._file is not None
+        return np.asarray(np.memmap(self._file, self._dtype, "r", shape=(self._ends[-1],)))
+
+    def _write(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="boltzhash-")  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        for numbers in self._held:
+            self._file.write(np.ascontiguousarray(numbers).data)
+        self._file.flush()
+        self._held, self._n_held = [], 0
 
 
 class NearIndex:
@@ -138,6 +177,11 @@ class NearIndex:
         self._least = min_similarity
         self._signs = _shared_signs(texts.shingles, min_similarity)
         self._rows_with: dict[int, list[int]] = {}
+        self._has_signs = (np.diff(self._signs.ends) > 0).tobytes()
+
+    def may_be_near_others(self, row: int) -> bool:
+        """Whether the row has anything to be looked up by; most have not."""
+        return self._has_signs[row] != 0
 
     def put(self, row: int) -> None:
         for sign in self._signs.of(row):
@@ -176,8 +220,10 @@ def groups_of_near(
     """
     index = NearIndex(texts, min_similarity)
     members: dict[int, list[Near]] = {}
-    turn: dict[int, int] = {}  # of the rows that are kept
+    turn: dict[int, int] = {}  # of the rows that are kept and may have members
     for row in order:
+        if not index.may_be_near_others(row):
+            continue
         best_first = sorted(index.near(row), key=lambda near: (-near.similarity, turn[near.row]))
         for near in best_first:
             if siblings or not texts.are_siblings(row, near.row):
@@ -202,29 +248,74 @@ class _Signs(NamedTuple):
 
 def _shared_signs(sets: Runs, min_similarity: float) -> _Signs:
     """Of each row's rarest shingles those that are another row's too; most rows have none."""
-    counters = _counters(sets.numbers)
-    rarest = Runs("Q")
-    for numbers in sets:
-        rarest.append(_rarest(numbers, counters, min_similarity))
-    ordered = np.sort(rarest.numbers)
-    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    rarest = _rarest(sets, _counters(sets.numbers), min_similarity)
+    shared = _occurring_twice(rarest.numbers)
     if not len(shared):
         return _Signs(_NO_ROWS, np.zeros(len(sets) + 1, dtype=np.int64))
-    at = np.minimum(np.searchsorted(shared, rarest.numbers), len(shared) - 1)
-    is_shared = shared[at] == rarest.numbers
-    n_before = np.concatenate([[0], np.cumsum(is_shared)])
-    return _Signs(at[is_shared], n_before[rarest.ends])
+    hints = np.zeros(1 << _HINT_BITS, dtype=np.bool_)  # spares most shingles a search
+    hints[_counter_of(shared, len(hints))] = True
+    signs, positions = [], []
+    for start in range(0, len(rarest.numbers), _COUNTED_AT_ONCE):
+        some = rarest.numbers[start : start + _COUNTED_AT_ONCE]
+        hinted = np.flatnonzero(hints[_counter_of(some, len(hints))])
+        at = np.minimum(np.searchsorted(shared, some[hinted]), len(shared) - 1)
+        is_shared = shared[at] == some[hinted]
+        signs.append(at[is_shared])
+        positions.append(start + hinted[is_shared])
+    ends = np.searchsorted(np.concatenate(positions), rarest.ends)
+    return _Signs(np.concatenate(signs), ends)
 
 
-def _rarest(numbers: Shingles, counters: NDArray[np.uint32], min_similarity: float) -> Shingles:
-    """So many of a row's shingles that what is near the row has one of them; rarest first.
+def _rarest(sets: Runs, counters: NDArray[np.uint32], min_similarity: float) -> Runs:
+    """So many of each row's shingles that what is near the row has one of them; rarest first.
 
     Of those that are equally rare the smaller numbers come first, as in every row.
     """
-    size = len(numbers)
-    n_chosen = min(size, size - ceil(min_similarity * size - _ROUNDING) + 1)
-    counts = counters[_counter_of(numbers, len(counters))]
-    return numbers[np.argsort(counts, kind="stable")[:n_chosen]]
+    rarest = Runs("Q")
+    for first, last in _blocks(sets.ends):
+        ends = sets.ends[first : last + 1]
+        numbers, sizes = sets.numbers[ends[0] : ends[-1]], np.diff(ends)
+        starts = ends[:-1] - ends[0]
+        n_chosen = sizes - np.ceil(min_similarity * sizes - _ROUNDING).astype(np.int64) + 1
+        n_chosen = np.minimum(sizes, n_chosen)
+        # One number says which row, how often the shingle occurs, and where it stands in the row.
+        counts = counters[_counter_of(numbers, len(counters))]
+        keys = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes) << np.uint64(_COUNT_BITS)
+        keys |= np.minimum(counts, (1 << _COUNT_BITS) - 1)
+        position_bits = np.uint64(int(sizes.max(initial=0)).bit_length())
+        keys <<= position_bits
+        keys |= (np.arange(len(numbers)) - np.repeat(starts, sizes)).astype(np.uint64)
+        keys.sort()
+        chosen = keys[ranges(starts, n_chosen)] & ((np.uint64(1) << position_bits) - np.uint64(1))
+        rarest.extend_by(numbers[chosen.astype(np.int64) + np.repeat(starts, n_chosen)], n_chosen)
+    return rarest
+
+
+def _blocks(ends: Rows) -> Iterator[tuple[int, int]]:
+    """Rows from one to before another that have some million numbers together, at least one row."""
+    first, n = 0, len(ends) - 1
+    while first < n:
+        last = int(np.searchsorted(ends, ends[first] + _COUNTED_AT_ONCE, side="right")) - 1
+        last = min(max(last, first + 1), first + _COUNTED_AT_ONCE, n)
+        yield first, last
+        first = last
+
+
+def _occurring_twice(numbers: Shingles) -> Shingles:
+    """Those that occur more than once, in order; a part of them is sorted at a time."""
+    n_parts = 1 << (len(numbers) // _SORTED_AT_ONCE).bit_length()
+    found = []
+    for part in range(n_parts):
+        some = np.concatenate(
+            [
+                block[_counter_of(block, n_parts) == part]
+                for start in range(0, max(len(numbers), 1), _COUNTED_AT_ONCE)
+                for block in (numbers[start : start + _COUNTED_AT_ONCE],)
+            ]
+        )
+        some.sort()
+        found.append(np.unique(some[1:][some[1:] == some[:-1]]))
+    return np.concatenate(found)
 
 
 def _counters(numbers: Shingles) -> NDArray[np.uint32]:

@@ -23,7 +23,7 @@ from scipy import sparse
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
-from boltzhash.collection.sqlite import rehashing, snapshot
+from boltzhash.collection.sqlite import maintenance, rehashing, snapshot, words
 from boltzhash.collection.sqlite.codes_file import CODES_FILE
 from boltzhash.collection.sqlite.database import DATABASE, Database
 from boltzhash.collection.sqlite.store import SqliteStore
@@ -872,3 +872,86 @@ def test_a_collection_stays_open_when_the_process_goes_to_another_folder(
         monkeypatch.chdir(tmp_path / "other")
         made.add([{"id": 1, "text": "star"}])
         assert made.search("star").ids == [1]
+
+
+def test_filters_of_codes_that_are_mapped_in_memory_overwritten_and_gone(filled: Path) -> None:
+    with Collection.open(filled) as collection:
+        _check_filters(collection)
+        collection.delete(range(0, 100, 3))
+        collection.upsert({"id": i, "text": "moon", "metadata": {"name": "new"}} for i in (5, 8))
+        collection.add(documents(30, start=100))
+        collection.delete([119])
+        _check_filters(collection)
+
+
+def _check_filters(collection: Collection) -> None:
+    wheres: list[Any] = [
+        {"parity": 1},
+        {"$not": {"parity": 1}},
+        {"parity": 0, "name": {"<": "n5"}},
+        {"$or": [{"name": "n7"}, {"name": "n120"}, {"name": "new"}]},
+    ]
+    for where in wheres:
+        expected = {document.id for document in collection if _passes(document.metadata, where)}
+        assert {document.id for document in collection.matching(where)} == expected
+        assert set(collection.search("moon", 1000, by="codes", where=where).ids) == expected
+        both = collection.search("moon orbit", 1000, where=where).ids
+        assert len(both) == len(set(both))
+        assert set(both) <= expected
+
+
+def _passes(metadata: Any, where: Any) -> bool:
+    name, parity = metadata["name"], metadata.get("parity")
+    if "$or" in where:
+        return name in ("n7", "n120", "new")
+    if "$not" in where:
+        return parity != 1
+    return parity == where["parity"] and ("name" not in where or name < "n5")
+
+
+def test_what_is_kept_of_a_filter_does_not_grow_with_documents_that_are_gone(
+    path: Path, long_hasher: LSH
+) -> None:
+    with Collection.create(path, long_hasher) as collection:
+        for start in range(0, 1000, 100):
+            collection.add(documents(100, start=start))
+            collection.delete(range(start, start + 90))
+        assert len(collection.search("moon", 200, by="codes", where={"parity": 1})) == 50
+        kept = collection._store._filter._answers.values()
+        assert kept
+        assert all(len(mask) <= 200 for mask in kept)  # the first 90 still lie in memory
+
+
+def test_a_writer_leaves_its_codes_in_a_file(
+    path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "_MANY", 50)
+    with Collection.create(path, long_hasher) as collection:
+        collection.add(documents(500))
+        collection.add(documents(60, start=500))
+        expected = answers(collection)
+    found = snapshot.read_codes_file(path, collection._coder.model, 8)
+    assert found is not None
+    assert len(found.rows.places) == 560
+    assert answers_of(path) == expected
+
+
+def test_deleting_most_documents_frees_their_room(
+    path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_MANY_PAGES", 16)
+    monkeypatch.setattr(words, "_AT_ONCE", 64)
+    with Collection.create(path, long_hasher) as collection:
+        collection.add({"id": i, "text": f"{TEXTS[i % 6]} w{i} " * 9} for i in range(5000))
+        before = collection.stats()["bytes"]
+        collection.delete(i for i in range(5000) if i % 500)
+        after, kept = collection.stats()["bytes"], collection.search("moon w4500", 10).ids
+        collection.check()
+    assert after["database"] < before["database"] / 8
+    assert after["words_files"] < before["words_files"] / 4
+    assert kept[0] == 4500
+    with Collection.open(path) as collection:
+        assert collection.search("moon w4500", 10).ids == kept
+        assert collection.search("w4499", 10, by="words").ids == []
+        assert sorted(document.id for document in collection) == list(range(0, 5000, 500))
+    assert sum(file.stat().st_size for file in path.glob("collection.sqlite*")) < 400_000

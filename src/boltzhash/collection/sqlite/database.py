@@ -27,6 +27,10 @@ from boltzhash.errors import (
 DATABASE = "collection.sqlite"
 
 _CACHE_KIB = 64 * 1024
+# Documents touch pages all over the index of filters, the same ones again and again while many are
+# added: a longer log is copied into the database less often. It is cut back to this length afterwards.
+_LOG_PAGES = 16_384
+_LOG_BYTES = 4096 * _LOG_PAGES
 
 # What SQLite says if it cannot make the small file beside the database that its locks are in.
 _NO_ROOM = (
@@ -184,7 +188,13 @@ class Database:
         self.is_alone = False  # no other connection can be opened
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
             try:
-                self._connect("mode=rw", "journal_mode = WAL", "synchronous = FULL")
+                self._connect(
+                    "mode=rw",
+                    "journal_mode = WAL",
+                    "synchronous = FULL",
+                    f"wal_autocheckpoint = {_LOG_PAGES}",
+                    f"journal_size_limit = {_LOG_BYTES}",
+                )
                 return
             except sqlite3.Error as error:
                 if getattr(error, "sqlite_errorcode", None) not in _NO_ROOM:

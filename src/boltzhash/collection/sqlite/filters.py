@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -22,6 +23,7 @@ from boltzhash.collection.filters import (
     OnField,
 )
 from boltzhash.collection.sqlite.schema import stored_value
+from boltzhash.collection.sqlite.snapshot import Snapshot
 from boltzhash.collection.store import FieldValue
 from boltzhash.corpus.documents import Scalar
 
@@ -33,52 +35,60 @@ _KEPT = 16
 
 
 class FieldFilter:
-    """Answers conditions; keeps the answers to the last ones while the collection stays as it is."""
+    """Answers conditions; keeps the answers to the last ones while the collection stays as it is.
+
+    What is kept has a byte for each document, however many there were before.
+    """
 
     def __init__(self) -> None:
         self._generation = -1
         self._answers: dict[str, Mask] = {}
 
     def allowed(
-        self,
-        connection: sqlite3.Connection,
-        conditions: list[Condition],
-        generation: int,
-        last_place: int,
+        self, connection: sqlite3.Connection, conditions: list[Condition], codes: Snapshot
     ) -> Mask | None:
         """For each place, whether all conditions hold; None if there are no conditions."""
         if not conditions:
             return None
-        if generation != self._generation:
-            self._generation, self._answers = generation, {}
-        return self._places(AllOf(tuple(conditions)), _Fields(connection, last_place + 1))
+        if codes.generation != self._generation:
+            self._generation, self._answers = codes.generation, {}
+        every, fields = AllOf(tuple(conditions)), _Fields(connection, codes)
+        return codes.by_place(self._kept(repr(every), lambda: self._rows(every, fields)))
 
-    def _places(self, condition: Condition, fields: _Fields) -> Mask:
+    def _rows(self, condition: Condition, fields: _Fields) -> Mask:
         if isinstance(condition, Not):
-            return ~self._places(condition.condition, fields)
+            return fields.everywhere() & ~self._rows(condition.condition, fields)
         if isinstance(condition, AllOf):
-            masks = [self._places(each, fields) for each in condition.conditions]
+            masks = [self._rows(each, fields) for each in condition.conditions]
             return reduce(np.logical_and, masks or [fields.everywhere()])
         if isinstance(condition, AnyOf):
-            masks = [self._places(each, fields) for each in condition.conditions]
-            return reduce(np.logical_or, masks or [~fields.everywhere()])
-        key = repr(condition)  # as keys of a dict, 1 and True would be the same
+            masks = [self._rows(each, fields) for each in condition.conditions]
+            return reduce(np.logical_or, masks or [np.zeros_like(fields.everywhere())])
+        return self._kept(repr(condition), lambda: fields.rows_of(condition))
+
+    def _kept(self, key: str, answer: Callable[[], Mask]) -> Mask:
+        """By what is asked: as keys of a dict, 1 and True would be the same."""
         if key not in self._answers:
+            mask = answer()
             if len(self._answers) == _KEPT:
                 del self._answers[next(iter(self._answers))]
-            self._answers[key] = fields.places_of(condition)
+            self._answers[key] = mask
         return self._answers[key]
 
 
 class _Fields:
     """The table of fields: a row for each value, and an empty blob for what is a list or an object."""
 
-    def __init__(self, connection: sqlite3.Connection, n_places: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, codes: Snapshot) -> None:
         self._connection = connection
-        self._n_places = n_places
+        self._codes = codes
+        self._n_places = codes.last_place + 1
 
     def everywhere(self) -> Mask:
-        return np.ones(self._n_places, dtype=np.bool_)
+        return self._codes.live()
+
+    def rows_of(self, condition: OnField) -> Mask:
+        return self._codes.by_row(self.places_of(condition)).copy()  # not a part of that
 
     def places_of(self, condition: OnField) -> Mask:
         field = condition.field

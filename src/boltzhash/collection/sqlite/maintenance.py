@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -18,6 +19,10 @@ from boltzhash.collection.sqlite.word_files import words_bytes
 from boltzhash.collection.store import Counts, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.storage.folders import atomic_folder
+
+_MANY_PAGES = 16_384
+
+_log = logging.getLogger("boltzhash")
 
 
 def make_database(folder: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
@@ -64,6 +69,23 @@ def _bytes_by_table(database: Database) -> dict[str, int] | None:
         ),
         "index": size.get("fields", 0) + size.get("sqlite_autoindex_documents_1", 0),
     }
+
+
+def free_room(database: Database) -> None:
+    """Give back what deleted documents took, if it is most of the file.
+
+    That takes as long as writing what is left, so less than it took to write what is gone. If others
+    are reading or writing, whoever deletes next does it.
+    """
+    (free,) = database.connection.execute("PRAGMA freelist_count").fetchone()
+    (pages,) = database.connection.execute("PRAGMA page_count").fetchone()
+    if free < _MANY_PAGES or 2 * free < pages:
+        return
+    try:
+        database.connection.execute("VACUUM")
+        database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    except sqlite3.OperationalError as error:  # another process writes, or the disk is full
+        _log.info("%s keeps the room of what was deleted: %s", database.path, error)
 
 
 def _size(path: Path) -> int:

@@ -38,7 +38,10 @@ from boltzhash.search.order import nearest_first
 Mask = NDArray[np.bool_]
 
 _FETCH = 10_000
+_MASKS = 4  # that are kept by place as well
 _MANY = 10_000  # codes in memory before they go into a file
+_SHARE = 8  # or an eighth of all, if that is more: while many are added the file is seldom written
+_AT_START = 10 * _MANY  # a process that has just begun writes it sooner
 
 
 class Kind(NamedTuple):
@@ -75,21 +78,25 @@ class Snapshot:
         self.last_place = 0
         self._mapped = no_rows(1)
         self._stale: Mask = np.empty(0, dtype=np.bool_)  # mapped rows deleted or overwritten
+        self._n_stale = 0
         self._fresh: dict[int, tuple[bytes, bool]] = {}
         self._fresh_rows: Rows | None = None
+        self._masks: list[tuple[Mask, Mask]] = []  # the last ones, by place and by row
 
     def __len__(self) -> int:
-        return len(self._mapped.places) - int(self._stale.sum()) + len(self._fresh)
+        return len(self._mapped.places) - self._n_stale + len(self._fresh)
 
     def follow(self, connection: sqlite3.Connection, state: State) -> None:
         """Take in what was written up to ``state``, in whose transaction the connection is."""
         if (self.model, self.generation) == (state.model, state.generation):
             return
-        needs_file = False
+        self._masks = []
+        most = max(_MANY, len(self) // _SHARE)
         if self.model != state.model or self.generation < state.changes_since:
-            needs_file = not self._begin_with_file(state)
-            if needs_file:
+            most = _AT_START  # for those that open it next
+            if not self._begin_with_file(state):
                 self._begin_with_all(connection, state)
+                most = -1 if self._kind.count(state) > _MANY else _MANY
         self._take_changes(connection, state)
         self._take_new(connection, state)
         self.generation = state.generation
@@ -98,9 +105,18 @@ class Snapshot:
                 f"{self._folder} is damaged: it counts {self._kind.count(state)} {self._kind.name} and "
                 f"has {len(self)} codes"
             )
-        n_changed = len(self._fresh) + int(self._stale.sum())
-        if (needs_file and len(self) > _MANY) or n_changed > max(_MANY, len(self) // 8):
+        if self._n_changed > most:
             self.write()
+
+    def close(self) -> None:
+        """Leave little for who opens the collection next."""
+        if self._n_changed > _MANY:
+            self.write()
+
+    @property
+    def _n_changed(self) -> int:
+        """What is not as in the file."""
+        return len(self._fresh) + self._n_stale
 
     def write(self) -> None:
         """Put all codes into a new codes.map and map that."""
@@ -117,6 +133,8 @@ class Snapshot:
         places = np.concatenate([self._mapped.places[counts], fresh.places])
         codes = np.concatenate([self._mapped.codes[counts], fresh.codes])
         known = np.concatenate([self._mapped.known[counts], fresh.known])
+        if self._are_in_order(fresh.places):
+            return Rows(places, codes, known)
         order = np.argsort(places)
         return Rows(places[order], codes[order], known[order])
 
@@ -124,9 +142,14 @@ class Snapshot:
         """The places of all documents, in order."""
         mapped, fresh = self._mapped.places[~self._stale], self._in_memory().places
         places = np.concatenate([mapped, fresh])
-        if len(mapped) and len(fresh) and fresh[0] < mapped[-1]:  # one was overwritten
+        if not self._are_in_order(fresh):
             places.sort()
         return places
+
+    def _are_in_order(self, fresh: Places) -> bool:
+        """Whether what is in memory comes after all that is mapped: nothing was overwritten."""
+        mapped = self._mapped.places
+        return not len(mapped) or not len(fresh) or bool(mapped[-1] < fresh[0])
 
     def codes_at(self, places: Places) -> Codes:
         """The codes of documents that are there, by their places."""
@@ -167,20 +190,57 @@ class Snapshot:
 
     def parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
         """What is mapped, and what is in memory; each with a mask of what counts, if not all does."""
-        if allowed is not None:  # it may end with the last document that was not deleted
-            n_missing = (self.last_place >> self._kind.bits) + 1 - len(allowed)
-            allowed = np.pad(allowed, (0, n_missing)) if n_missing > 0 else allowed
-        if len(self._mapped.places):
-            mask = ~self._stale if self._stale.any() else None
-            if allowed is not None:
-                mask = allowed[self._documents_of(self._mapped)] & ~self._stale
-            yield self._mapped, mask
+        rows = None if allowed is None else self.by_row(allowed)
+        n_mapped = len(self._mapped.places)
+        if n_mapped:
+            counts = ~self._stale if self._n_stale else None
+            yield self._mapped, counts if rows is None else rows[:n_mapped]
         if self._fresh:
-            fresh = self._in_memory()
-            yield fresh, None if allowed is None else allowed[self._documents_of(fresh)]
+            yield self._in_memory(), None if rows is None else rows[n_mapped:]
 
-    def _documents_of(self, rows: Rows) -> Places:
-        return rows.places >> self._kind.bits if self._kind.bits else rows.places
+    # Masks are by place of documents for who asks. Places of deleted documents are not used again, so
+    # what is kept of a filter is by row: the mapped codes, then those in memory.
+
+    def live(self) -> Mask:
+        """Of each row, whether it counts."""
+        return np.concatenate([~self._stale, np.ones(len(self._fresh), dtype=np.bool_)])
+
+    def by_row(self, allowed: Mask) -> Mask:
+        """Of each row, whether it counts and its document is allowed."""
+        for by_place, by_row in self._masks:
+            if by_place is allowed:
+                return by_row
+        n_missing = (self.last_place >> self._kind.bits) + 1 - len(allowed)
+        if n_missing > 0:  # it may end with the last document that was not deleted
+            allowed = np.pad(allowed, (0, n_missing))
+        mapped = allowed[self._mapped_documents()]
+        fresh = allowed[self._in_memory().places >> self._kind.bits]
+        if self._n_stale:
+            mapped = mapped & ~self._stale
+        return np.concatenate([mapped, fresh]) if len(fresh) else mapped
+
+    def by_place(self, rows: Mask) -> Mask:
+        """Of each place up to ``last_place``, whether its row is one of ``rows``; for documents."""
+        for by_place, by_row in self._masks:
+            if by_row is rows:
+                return by_place
+        allowed, n_mapped = np.zeros(self.last_place + 1, dtype=np.bool_), len(self._mapped.places)
+        allowed[self._mapped_documents()] = rows[:n_mapped]
+        allowed[self._in_memory().places] = rows[n_mapped:]
+        self._masks = [*self._masks[-_MASKS + 1 :], (allowed, rows)]
+        return allowed
+
+    def _mapped_documents(self) -> Places | slice:
+        """What to index by to have the places of mapped rows' documents.
+
+        If nothing was ever deleted that is a range, which is as good and much faster.
+        """
+        mapped = self._mapped.places
+        if self._kind.bits:
+            return mapped >> self._kind.bits
+        if len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1:
+            return slice(int(mapped[0]), int(mapped[-1]) + 1)
+        return mapped
 
     def _begin_with_file(self, state: State) -> bool:
         """With what codes.map has; False if that cannot be brought up to date."""
@@ -217,7 +277,7 @@ class Snapshot:
 
     def _set(self, file: CodesFile) -> None:
         self.model, self.generation, self.last_place, self._mapped = file
-        self._stale = np.zeros(len(file.rows.places), dtype=np.bool_)
+        self._stale, self._n_stale = np.zeros(len(file.rows.places), dtype=np.bool_), 0
         self._fresh, self._fresh_rows = {}, None
 
     def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
@@ -229,12 +289,13 @@ class Snapshot:
             (self.generation, self.last_place >> bits),
         )
         dropped: set[int] = set()
-        for place, *row in changed:
-            if place not in dropped:
-                self._drop(place << bits, (place + 1 << bits) - 1)
-                dropped.add(place)
-            if row[0] is not None:
-                self._put(row, state)
+        while batch := changed.fetchmany(_FETCH):
+            documents = {row[0] for row in batch} - dropped  # one may have rows in several batches
+            self._drop(sorted(documents))
+            dropped |= documents
+            for _, *row in batch:
+                if row[0] is not None:
+                    self._put(row, state)
 
     def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
         _, table, key, columns, *_ = self._kind
@@ -254,14 +315,28 @@ class Snapshot:
         self._fresh[place] = (code, bool(known))
         self._fresh_rows = None
 
-    def _drop(self, first: int, last: int) -> None:
-        """All codes of a document: places from ``first`` to ``last``, which are there without gaps."""
-        place = first
-        while place <= last and self._fresh.pop(place, None) is not None:
-            place += 1
+    def _drop(self, documents: list[int]) -> None:
+        """All codes of documents; those of one are there without gaps."""
+        bits = self._kind.bits
+        for document in documents if self._fresh else ():
+            place, end = document << bits, document + 1 << bits
+            while place < end and self._fresh.pop(place, None) is not None:
+                place += 1
         self._fresh_rows = None
-        start, stop = np.searchsorted(self._mapped.places, [first, last + 1])
-        self._stale[start:stop] = True
+        if len(self._mapped.places):
+            rows = self._mapped_rows_of(np.array(documents, dtype=np.int64))
+            self._n_stale += len(rows) - int(np.count_nonzero(self._stale[rows]))
+            self._stale[rows] = True
+
+    def _mapped_rows_of(self, documents: Places) -> Places:
+        mapped, bits = self._mapped.places, self._kind.bits
+        if not bits:
+            rows = self._rows_of(documents)
+            return np.asarray(rows[mapped[rows] == documents])
+        starts, stops = np.searchsorted(mapped, [documents << bits, documents + 1 << bits])
+        lengths = stops - starts
+        before = np.cumsum(lengths) - lengths
+        return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
 
     def _in_memory(self) -> Rows:
         if self._fresh_rows is None:

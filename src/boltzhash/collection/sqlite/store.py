@@ -106,11 +106,15 @@ class SqliteStore:
             self._languages[coder.model] = coder.hasher.language
         self._state: State  # of the transaction under way
         self._added: Added = []  # by it
+        self._has_deleted = False
         self.written_generation: int | None = None
 
     def close(self) -> None:
         if self._database.is_there():  # else the files are another collection's
             self._words.close()
+            if self.written_generation is not None:
+                self._snapshot.close()
+                self._passages.close()
         self._database.close()
 
     def read(self, answer: Callable[[Standing], T]) -> T:
@@ -126,20 +130,23 @@ class SqliteStore:
                 continue
 
     def write(self, change: Callable[[Standing], T]) -> T:
-        self._added = []
+        self._added, self._has_deleted = [], False
         with self._database.writing() as state:
             self._state = state
             before = _standing(state)._replace(generation=state.generation - 1)
             done = change(before)
         self.written_generation = state.generation
         self.read(lambda _: self._catch_up())
+        if self._has_deleted:
+            maintenance.free_room(self._database)
         return done
 
     def _catch_up(self) -> None:
         """So that the next search need not."""
-        self._words.catch_up(
-            self._database, self._state, words_of(self._language_of(self._state.model)), self._added
-        )
+        words = words_of(self._language_of(self._state.model))
+        self._words.catch_up(self._database, self._state, words, self._added)
+        if self._has_deleted:
+            self._words.forget_all_but(self._state.n_documents, self._snapshot.places)
 
     def _language_of(self, model: str) -> str | None:
         if model not in self._languages:
@@ -164,6 +171,7 @@ class SqliteStore:
         upsert_rows(self._connection, self._state, batch)
 
     def delete(self, ids: list[Id]) -> int:
+        self._has_deleted = True
         return delete_rows(self._connection, self._state, ids)
 
     def note_unfinished(self, note: dict[str, Any] | None) -> None:
@@ -266,10 +274,7 @@ class SqliteStore:
             yield from documents_at(self._database, places[start : start + _COMPARED_AT_ONCE])
 
     def _allowed(self, conditions: list[Condition]) -> Mask | None:
-        codes = self._snapshot
-        return self._filter.allowed(
-            self._connection, conditions, codes.generation, codes.last_place
-        )
+        return self._filter.allowed(self._connection, conditions, self._snapshot)
 
     def _hits(self, nearest: Hits) -> list[Hit]:
         found = coded_at(self._database, self._state, nearest.ids)

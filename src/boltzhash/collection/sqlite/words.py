@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boltzhash.collection.sqlite.database import Database, State
 from boltzhash.collection.sqlite.reads import documents_after, documents_at
@@ -48,6 +49,7 @@ _log = logging.getLogger("boltzhash")
 
 T = TypeVar("T")
 Added = Sequence[tuple[int, Document]]
+Mask = NDArray[np.bool_]
 
 
 class WordsAheadError(Exception):
@@ -138,6 +140,29 @@ class WordSnapshot:
         """
         with contextlib.suppress(WordsAheadError):  # then another process writes, and does the same
             self._again_if_damaged(lambda: self._caught_up(database, state, words, added))
+
+    def forget_all_but(self, n_documents: int, all_places: Callable[[], Places]) -> None:
+        """If most documents of all segments are gone, make those anew of which that is true."""
+        with contextlib.suppress(DamagedSegmentError):  # whoever searches finds it too
+            self._collect()
+            if sum(kept.n_documents for kept in self._kept) <= max(2 * n_documents, _AT_ONCE):
+                return
+            there = all_places()
+            is_there = np.zeros(
+                1 + max(self._last_place, int(there.max(initial=0))), dtype=np.bool_
+            )
+            is_there[there] = True
+            kept = [self._without_gone(one, is_there) for one in self._kept]
+            self._kept = [one for one in kept if one.n_documents]
+            self._file()
+
+    def _without_gone(self, kept: _Kept, is_there: Mask) -> _Kept:
+        segment = self._opened(kept)
+        alive = is_there[segment.places]
+        if 2 * np.count_nonzero(alive) >= len(alive):
+            return kept
+        one = merged([segment], segment.places[~alive].astype(np.int64))
+        return _Kept(len(one.places), segment=one)
 
     def _start_over(self, error: DamagedSegmentError) -> None:
         """Forget everything, and do not believe the files again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from boltzhash.collection.sqlite.database import State
 from boltzhash.collection.sqlite.schema import (
@@ -17,6 +18,10 @@ from boltzhash.collection.store import already_there, twice_in_batch
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded, CodedPassage
+from boltzhash.threads import in_batches
+
+_DELETE_FIELD = "DELETE FROM fields WHERE field = ? AND value = ? AND place = ?"
+_DELETED_AT_ONCE = 50_000
 
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -86,17 +91,17 @@ def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Co
 
 def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id]) -> int:
     """Delete documents; returns how many of the ids existed."""
-    gone = []
-    for id_ in ids:
-        place = _find(connection, id_)
-        if place is None:
-            continue
-        _forget_fields(connection, place)
+    found = {_find(connection, id_) for id_ in ids}
+    gone = sorted(place for place in found if place is not None)
+    for some in in_batches(gone, _DELETED_AT_ONCE):
+        fields = [row for place in some for row in _stored_fields(connection, place)]
+        fields.sort(key=_as_in_the_table)
+        connection.executemany(_DELETE_FIELD, fields)
         for table in ("documents", "codes", "next_codes"):
-            connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
-        if state.passage_words is not None:
+            places = ((place,) for place in some)
+            connection.executemany(f"DELETE FROM {table} WHERE place = ?", places)
+        for place in some if state.passage_words is not None else ():
             _forget_passages(connection, place)
-        gone.append(place)
     connection.execute("UPDATE state SET n_documents = n_documents - ?", (len(gone),))
     _log_changes(connection, state, gone)
     return len(gone)
@@ -165,10 +170,18 @@ def _last_place(connection: sqlite3.Connection) -> int:
 
 
 def _forget_fields(connection: sqlite3.Connection, place: int) -> None:
+    connection.executemany(_DELETE_FIELD, _stored_fields(connection, place))
+
+
+def _stored_fields(connection: sqlite3.Connection, place: int) -> Iterator[tuple[str, Any, int]]:
     (metadata,) = connection.execute(
         "SELECT metadata FROM documents WHERE place = ?", (place,)
     ).fetchone()
-    connection.executemany(
-        "DELETE FROM fields WHERE field = ? AND value = ? AND place = ?",
-        field_rows(json.loads(metadata), place),
-    )
+    return field_rows(json.loads(metadata), place)
+
+
+def _as_in_the_table(row: tuple[str, Any, int]) -> tuple[str, str, Any, int]:
+    """Rows that lie near each other are deleted together, so a page is written once."""
+    field, value, place = row
+    kind = "" if isinstance(value, int | float) else type(value).__name__
+    return field, kind, value, place
