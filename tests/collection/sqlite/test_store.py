@@ -930,7 +930,7 @@ def test_a_writer_leaves_its_codes_in_a_file(
         collection.add(documents(500))
         collection.add(documents(60, start=500))
         expected = answers(collection)
-    found = snapshot.read_codes_file(path, collection._coder.model, 8)
+    found = snapshot.read_codes_file(path / snapshot.CODES_FILE, collection._coder.model, 8)
     assert found is not None
     assert len(found.rows.places) == 560
     assert answers_of(path) == expected
