@@ -35,6 +35,7 @@ from boltzhash.errors import (
     CollectionGoneError,
     DuplicateIdError,
 )
+from boltzhash.search import compiled, multi_index
 
 TEXTS = [
     "star planet",
@@ -934,6 +935,31 @@ def test_a_writer_leaves_its_codes_in_a_file(
     assert found is not None
     assert len(found.rows.places) == 560
     assert answers_of(path) == expected
+
+
+def test_within_is_the_same_by_tables_and_by_a_scan(
+    path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "_MANY", 50)
+    monkeypatch.setattr(multi_index, "LOOKUP_COST", 1)
+    asked = [(f"{text} moon", radius) for text in TEXTS for radius in (0, 2, 3, 64)]
+
+    def found(collection: Collection) -> list[list[tuple[Any, int]]]:
+        hits = [collection.within(text, radius) for text, radius in asked]
+        return [[(hit.id, hit.distance) for hit in some] for some in hits]
+
+    with Collection.create(path, long_hasher) as collection:
+        collection.add(documents(500))
+    with Collection.open(path) as collection:
+        collection.add(documents(20, start=500))  # these stay in memory
+        collection.delete([3, 4])
+        by_scan = found(collection)
+        monkeypatch.setattr(multi_index, "SCANS_A_BUILD", 1)
+        assert found(collection) == by_scan
+        store = collection._store
+        assert isinstance(store, SqliteStore)
+        has_tables = store._snapshot._near_mapped._tables is not None
+        assert has_tables == (compiled.kernel_name() != compiled.NONE)
 
 
 def test_deleting_most_documents_frees_their_room(

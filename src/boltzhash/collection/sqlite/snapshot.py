@@ -33,7 +33,9 @@ from boltzhash.collection.store import Places, Rows
 from boltzhash.errors import CollectionError
 from boltzhash.search import scan
 from boltzhash.search.hits import Hits
+from boltzhash.search.multi_index import RadiusSearch
 from boltzhash.search.order import nearest_first
+from boltzhash.threads import available_cpus
 
 Mask = NDArray[np.bool_]
 
@@ -77,6 +79,7 @@ class Snapshot:
         self.generation = -1
         self.last_place = 0
         self._mapped = no_rows(1)
+        self._near_mapped = RadiusSearch(self._mapped.codes)
         self._stale: Mask = np.empty(0, dtype=np.bool_)  # mapped rows deleted or overwritten
         self._n_stale = 0
         self._fresh: dict[int, tuple[bytes, bool]] = {}
@@ -182,10 +185,14 @@ class Snapshot:
 
     def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
         """All that are at most ``radius`` away."""
-        found = []
+        found, radius = [], min(radius, 8 * len(query))
         for rows, mask in self.parts(allowed):
-            near, distances = scan.within(rows.codes, query, radius, mask)
-            found.append(Hits(rows.places[near], distances))
+            if rows is self._mapped:
+                one = np.ascontiguousarray(query[None])
+                (hits,) = self._near_mapped.within(one, radius, mask, available_cpus())
+            else:
+                hits = scan.within(rows.codes, query, radius, mask)
+            found.append(Hits(rows.places[hits[0]], hits[1]))
         return nearest_first(found)
 
     def parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
@@ -277,6 +284,7 @@ class Snapshot:
 
     def _set(self, file: CodesFile) -> None:
         self.model, self.generation, self.last_place, self._mapped = file
+        self._near_mapped = RadiusSearch(np.ascontiguousarray(self._mapped.codes))
         self._stale, self._n_stale = np.zeros(len(file.rows.places), dtype=np.bool_), 0
         self._fresh, self._fresh_rows = {}, None
 
