@@ -154,8 +154,9 @@ def small_steps(measured: Results) -> Iterator[list[str]]:
     }
     for n, run in runs.items():
         one = measured[f"folder, {n} documents"]
+        times = one["search"]
         both, codes = (
-            f"{short(one['search'][f'{by}, p50 ms'])} ms (CPU {short(one['search'][f'{by}, CPU p50 ms'])})"
+            f"{short(times[f'{by}, p50 ms'])} ms (CPU {short(times[f'{by}, CPU p50 ms'])})"
             for by in ("both", "codes")
         )
         yield [
