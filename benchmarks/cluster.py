@@ -1,7 +1,7 @@
 """Encoding on a Ray cluster of several nodes, with one killed while it works; every code is compared.
 
     pip install 'boltzhash[ray]'
-    python benchmarks/cluster.py                              # 2 million documents; some minutes
+    python benchmarks/cluster.py                              # a million documents; some minutes
     python benchmarks/cluster.py --documents 20000
 
 All nodes are on this machine. Each has a raylet of its own, kept to one CPU and 4 GB of data, which the
@@ -213,7 +213,7 @@ def table(result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--documents", type=int, default=2_000_000)
+    parser.add_argument("--documents", type=int, default=1_000_000)
     options = parser.parse_args()
     result = measure(options.documents)
     print(table(result))

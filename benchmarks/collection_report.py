@@ -4,7 +4,7 @@
     python benchmarks/collection_report.py --check    # 1 where a block is not what it should be
 
 What was measured is read from results/collection.json, engines.json, encoding.json, search.json,
-ten_million.json and words.json; what is extrapolated is computed here, linearly, and marked.
+ten_million.json, cluster.json and words.json; what is extrapolated is computed here and marked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from billion import on_paper
 from ten_million import BARS
 
 ROOT = Path(__file__).parent.parent
@@ -51,9 +52,9 @@ def main() -> None:
 
 
 def pages() -> dict[str, dict[str, str]]:
-    collection, engines, encoding, search, words, ten_million = (
-        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("collection", "engines", "encoding", "search", "words", "ten_million")
+    names = ("collection", "engines", "encoding", "search", "words", "ten_million", "cluster")
+    collection, engines, encoding, search, words, ten_million, cluster = (
+        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in names
     )
     return {
         "collections.md": {"costs": costs(collection)},
@@ -61,6 +62,7 @@ def pages() -> dict[str, dict[str, str]]:
             "steps": steps(figures(engines, encoding, search), ten_million),
             "ten million": every_step(ten_million),
             "engines": engine_table(engines),
+            "billion": on_paper(ten_million, search, postgres_sizes(engines)[1], cluster),
         },
         "retrieval.md": {"speed": word_costs(words)},
     }

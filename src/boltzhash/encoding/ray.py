@@ -195,8 +195,8 @@ def _encoded_arrays(hasher: Hasher, shard: Shard, fields: Fields) -> dict[str, A
 
 def _read_encoded(shard: Shard, path: Path, first: int) -> EncodedShard:
     with np.load(path, allow_pickle=False) as arrays:
-        lines = arrays["ids"].tobytes().decode().split("\n")
-        pairs = [json.loads(line) for line in lines if line]
+        lines = arrays["ids"].tobytes().decode()
+        pairs = json.loads(f"[{lines.replace(chr(10), ',')}]")  # faster than one by one
         ids = [first + id_ if is_number else id_ for id_, is_number in pairs]
         return EncodedShard(shard, first, arrays["codes"], ids, arrays["known_words"])
 

@@ -24,6 +24,8 @@ from boltzhash.storage.folders import CONFIG, atomic_folder, read_config
 FORMAT = "boltzhash codes"
 FORMAT_VERSION = 1
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for every id
+
 
 class StoredCodes(NamedTuple):
     """What a codes folder holds; ``codes`` (n, n_bits / 8) is mapped into memory, not read.
@@ -71,7 +73,7 @@ class CodesWriter:
                 f"expected codes of {self._n_bytes} bytes, each with an id and a count, got "
                 f"{codes.shape} codes, {len(ids)} ids and {len(known_words)} counts"
             )
-        lines = [json.dumps(i, ensure_ascii=False) + "\n" for i in ids]
+        lines = [_as_json(i) + "\n" for i in ids]
         again = self._seen.add(lines)
         self._codes_file.write(codes.tobytes())
         self._ids_file.writelines(lines)
