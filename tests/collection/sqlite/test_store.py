@@ -966,12 +966,14 @@ def test_deleting_most_documents_frees_their_room(
     path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "_MANY_PAGES", 16)
+    monkeypatch.setattr(maintenance, "LOG_BYTES", 0)
     monkeypatch.setattr(words, "_AT_ONCE", 64)
     with Collection.create(path, long_hasher) as collection:
         collection.add({"id": i, "text": f"{TEXTS[i % 6]} w{i} " * 9} for i in range(5000))
         before = collection.stats()["bytes"]
         collection.delete(i for i in range(5000) if i % 500)
         after, kept = collection.stats()["bytes"], collection.search("moon w4500", 10).ids
+        assert sum(file.stat().st_size for file in path.glob("collection.sqlite*")) < 400_000
         collection.check()
     assert after["database"] < before["database"] / 8
     assert after["words_files"] < before["words_files"] / 4

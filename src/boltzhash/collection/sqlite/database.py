@@ -30,7 +30,7 @@ _CACHE_KIB = 64 * 1024
 # Documents touch pages all over the index of filters, the same ones again and again while many are
 # added: a longer log is copied into the database less often. It is cut back to this length afterwards.
 _LOG_PAGES = 16_384
-_LOG_BYTES = 4096 * _LOG_PAGES
+LOG_BYTES = 4096 * _LOG_PAGES
 
 # What SQLite says if it cannot make the small file beside the database that its locks are in.
 _NO_ROOM = (
@@ -74,6 +74,7 @@ class Database:
 
     def __init__(self, folder: Path, wait: float) -> None:
         self.path = folder / DATABASE
+        self.log = self.path.with_name(DATABASE + "-wal")
         self._absolute = self.path.absolute()  # also if the process goes to another folder
         self.wait = wait
         if not is_database_in(folder):
@@ -193,7 +194,7 @@ class Database:
                     "journal_mode = WAL",
                     "synchronous = FULL",
                     f"wal_autocheckpoint = {_LOG_PAGES}",
-                    f"journal_size_limit = {_LOG_BYTES}",
+                    f"journal_size_limit = {LOG_BYTES}",
                 )
                 return
             except sqlite3.Error as error:
@@ -230,8 +231,7 @@ class Database:
 
     def _at_rest(self) -> tuple[int, ...] | None:
         """What changes with every write to the file; None while there is a log beside it."""
-        log = self.path.with_name(DATABASE + "-wal")
-        if log.exists() and log.stat().st_size > 0:
+        if self.log.exists() and self.log.stat().st_size > 0:
             return None
         found = self.path.stat()
         return found.st_ino, found.st_size, found.st_mtime_ns

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from boltzhash.collection.sqlite.codes_file import CODES_FILE, PASSAGES_FILE
-from boltzhash.collection.sqlite.database import DATABASE, Database, State
+from boltzhash.collection.sqlite.database import DATABASE, LOG_BYTES, Database, State
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
 from boltzhash.collection.sqlite.schema import PASSAGE_BITS, field_rows, is_whole_code
@@ -72,20 +72,23 @@ def _bytes_by_table(database: Database) -> dict[str, int] | None:
 
 
 def free_room(database: Database) -> None:
-    """Give back what deleted documents took, if it is most of the file.
+    """Give back what deleted documents took, if it is most of the file, and a log that has grown long.
 
     That takes as long as writing what is left, so less than it took to write what is gone. If others
     are reading or writing, whoever deletes next does it.
     """
     (free,) = database.connection.execute("PRAGMA freelist_count").fetchone()
     (pages,) = database.connection.execute("PRAGMA page_count").fetchone()
-    if free < _MANY_PAGES or 2 * free < pages:
-        return
     try:
-        database.connection.execute("VACUUM")
-        database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        database.connection.execute("PRAGMA busy_timeout = 0")
+        if free >= _MANY_PAGES and 2 * free >= pages:
+            database.connection.execute("VACUUM")
+        if _size(database.log) > LOG_BYTES:
+            database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.OperationalError as error:  # another process writes, or the disk is full
         _log.info("%s keeps the room of what was deleted: %s", database.path, error)
+    finally:
+        database.connection.execute(f"PRAGMA busy_timeout = {int(1000 * database.wait)}")
 
 
 def _size(path: Path) -> int:
