@@ -445,6 +445,40 @@ def test_a_view_that_there_is_not(watched: Watched, view: str) -> None:
     assert page.locator("nav [aria-current]").inner_text() == "Search"
 
 
+# Long documents
+
+
+@pytest.fixture(scope="module")
+def long_texts(
+    tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., Any], corrsh: Hasher
+) -> Iterator[Any]:
+    folder: Path = tmp_path_factory.mktemp("long") / "collection"
+    bread = (
+        "Bread \N{BREAD} needs an oven and flour. " * 300
+    )  # a character that is two in JavaScript
+    text = f"{bread}\n\n{'The moon goes round the earth. ' * 10}\n\n{bread}"
+    with Collection.create(folder, corrsh, passages=60) as collection:
+        collection.add([{"id": 1, "text": text, "metadata": {"title": "Long"}}])
+        collection.add([{"id": 2, "text": "A moon.", "metadata": {"title": "Short"}}])
+    with serve(folder) as service:
+        yield service
+
+
+def test_a_long_document_is_opened_at_its_passage(browser: Any, long_texts: Any) -> None:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    watched = Watched(context.new_page(), long_texts.address)
+    page = watched.open("?q=moon+round+the+earth")
+    page.wait_for_selector(".hit")
+    page.locator(".hit .title", has_text="Long").click()
+    page.wait_for_selector("dialog .passage")
+    assert "The moon goes round the earth." in page.locator("dialog .passage").inner_text()
+    box, view = page.locator("dialog .passage").bounding_box(), page.viewport_size
+    assert 0 < box["y"] < view["height"]  # it was scrolled to
+    assert violations(page) == []
+    context.close()
+    assert watched.complaints == []
+
+
 # Right to left
 
 
