@@ -1,8 +1,8 @@
 """How many threads take the steps of a fit on a CPU: one or two, whichever is faster at the time.
 
 The threads of a step wait for each other hundreds of times in it. Where other processes want the CPUs as
-well, the one that is waited for has to wait for a CPU first, and two threads take several times as long
-as one. So both are timed, in the first steps and again now and then.
+well, the one that is waited for has to wait for a CPU first, and two threads take longer than one
+(benchmarks/busy.py). So both are timed, in the first steps and again now and then.
 
 What a fit learns must not depend on what else the machine does. With two threads torch's results are
 those of one to the last bit if the documents of a step can be shared out evenly, with more threads they
