@@ -57,6 +57,12 @@ EXTENSIONS += [
         "boltzhash.hashers.shared._layers", ["src/boltzhash/hashers/shared/_layers.c"], FLOATS
     ),
     extension("boltzhash.search._postings", ["src/boltzhash/search/_postings.c"], FLOATS),
+    extension(
+        "boltzhash.training._steps",
+        ["src/boltzhash/training/_steps.c"],
+        [*THREADS, *([] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno"])],
+        extra_link_args=THREADS,
+    ),
 ]
 if not WINDOWS:  # it has threads of POSIX; NumPy or faiss searches there
     EXTENSIONS.append(

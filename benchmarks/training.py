@@ -37,7 +37,8 @@ from boltzhash.text.tfidf import unit_rows
 from boltzhash.threads import available_cpus
 from boltzhash.training.batches import Batch, Documents
 from boltzhash.training.loop import PlainSteps, generator_for
-from boltzhash.training.networks import Autoencoder, Rows, dropped_relu
+from boltzhash.training.networks import Autoencoder, dropped_relu
+from boltzhash.training.rows import Rows
 from encoding import machine
 from larger_than_memory import peak
 from synthetic import counts

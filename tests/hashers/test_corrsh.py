@@ -20,8 +20,9 @@ from boltzhash.storage.folders import read_model, write_model
 from boltzhash.training import loop
 from boltzhash.training.batches import Batch
 from boltzhash.training.loop import generator_for
-from boltzhash.training.networks import InferenceNetwork, SparseRows
+from boltzhash.training.networks import InferenceNetwork
 from boltzhash.training.objectives import neighbour_contrast
+from boltzhash.training.rows import SparseRows
 
 
 def quick(**changes: Any) -> CorrSH:

@@ -18,8 +18,8 @@ from boltzhash.codes import unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.stacked_rbm import word_counts
 from boltzhash.training import loop
-from boltzhash.training.networks import SparseRows
 from boltzhash.training.rbm import RBM, Unrolled
+from boltzhash.training.rows import SparseRows
 
 
 def quick(**changes: Any) -> StackedRBM:

@@ -15,7 +15,7 @@ from boltzhash.training.batches import (
     minibatches,
     take_batch,
 )
-from boltzhash.training.networks import Rows, SparseRows
+from boltzhash.training.rows import Rows, SparseRows
 
 CPU = torch.device("cpu")
 

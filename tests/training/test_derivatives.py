@@ -9,8 +9,9 @@ from scipy import sparse
 from torch import Tensor
 
 from boltzhash.training.derivatives import SparseProduct
-from boltzhash.training.networks import InferenceNetwork, SparseRows, stacked
+from boltzhash.training.networks import InferenceNetwork
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
+from boltzhash.training.rows import SparseRows, stacked
 
 N_WORDS, N_BITS = 9, 6
 

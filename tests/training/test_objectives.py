@@ -21,7 +21,8 @@ from boltzhash.training.distributions import (
     LowRankCovariance,
 )
 from boltzhash.training.loop import generator_for
-from boltzhash.training.networks import SparseLinear, SparseRows, dropped_relu
+from boltzhash.training.networks import SparseLinear, dropped_relu
+from boltzhash.training.rows import SparseRows
 
 N_WORDS = 7
 

@@ -12,7 +12,6 @@ from scipy import sparse, stats
 from torch import Tensor
 
 from boltzhash.training.distributions.bernoulli import enumerate_codes
-from boltzhash.training.networks import SparseRows
 from boltzhash.training.rbm import (
     RBM,
     Unrolled,
@@ -27,6 +26,7 @@ from boltzhash.training.rbm import (
     visible_logits,
     word_mean,
 )
+from boltzhash.training.rows import SparseRows
 
 N_VISIBLE, N_HIDDEN, N_WORDS = 4, 3, 3
 

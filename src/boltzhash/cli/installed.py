@@ -20,6 +20,7 @@ COMPILED = {
     "text._tokens": "counting words",
     "text._blanks": "indexing words",
     "text._lines": "showing why something is a hit",
+    "training._steps": "fitting on a CPU",
     "hashers.shared._layers": "encoding",
     "search._postings": "searching by words",
     "search._kernel": "searching by codes",

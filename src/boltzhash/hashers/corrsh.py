@@ -35,7 +35,8 @@ from boltzhash.storage.folders import Arrays
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Share, Terms
     from boltzhash.training.distributions import Boltzmann
-    from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder
+    from boltzhash.training.networks import Autoencoder, Linear, TopicDecoder
+    from boltzhash.training.rows import Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 CONTRAST_BITS = 32  # the length of code at which ``contrast`` is the weight itself

@@ -100,7 +100,7 @@ class MISH(NASH):
         """The bounds of a document read from its own and its neighbour's code, and the two losses."""
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import Bernoulli, FairBits
-        from boltzhash.training.networks import stacked
+        from boltzhash.training.rows import stacked
 
         everyone = batch.inputs
         for companion in batch.companions:

@@ -13,7 +13,8 @@ from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mea
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Terms
     from boltzhash.training.distributions import Bernoulli
-    from boltzhash.training.networks import Autoencoder, Rows
+    from boltzhash.training.networks import Autoencoder
+    from boltzhash.training.rows import Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 

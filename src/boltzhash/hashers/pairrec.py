@@ -115,7 +115,7 @@ class PairRec(NASH):
         """The bounds on log p(x) by the document's own code and by its neighbour's, one sample each."""
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import Bernoulli, FairBits
-        from boltzhash.training.networks import stacked
+        from boltzhash.training.rows import stacked
 
         rows = batch.inputs
         for neighbour in batch.companions:

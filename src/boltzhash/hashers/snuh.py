@@ -175,7 +175,7 @@ class SNUH(DeepHasher):
 
     def _encoded(self, model: Autoencoder, batch: Batch) -> list[dict[str, Tensor]]:
         """What the network says about documents and about both ends of edges, seen at once."""
-        from boltzhash.training.networks import stacked
+        from boltzhash.training.rows import stacked
 
         rows = batch.inputs
         for end in batch.companions:

@@ -198,8 +198,8 @@ class StackedRBM(TrainedHasher):
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
         """Cross entropy of the words' shares in a document and their prediction from a noisy code."""
         from boltzhash.training.batches import Terms
-        from boltzhash.training.networks import row_sums
         from boltzhash.training.objectives import word_log_likelihood
+        from boltzhash.training.rows import row_sums
         from boltzhash.training.tensors import standard_normal
 
         logits = network.code_logits(batch.inputs)

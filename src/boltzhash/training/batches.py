@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash.training.networks import Rows, SparseRows
+from boltzhash.training.rows import Rows, SparseRows
 
 RowNumbers = NDArray[np.int64]
 Matrix: TypeAlias = sparse.csr_matrix | NDArray[np.float32]  # words sparse, features dense

@@ -10,11 +10,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding_bag
+
+from boltzhash.training.rows import SparseRows, row_sums, stacked
+
+try:
+    from boltzhash.training import _steps as _steps  # tests check whether it is there
+except ImportError:  # no compiler when this was installed: PyTorch does it
+    _steps = None  # type: ignore[assignment]
+
+Integers = NDArray[np.int32]
+PUT_OFF = "put_off_gradients"  # the attribute of a weight
+
+
+class WordsGradient(NamedTuple):
+    """xᵀ G, the gradient of a layer that reads sparse rows x, not multiplied out."""
+
+    x: SparseRows
+    by_output: Tensor  # G, the derivative by what the layer put out
+
+    def plus(self, other: WordsGradient) -> WordsGradient:
+        """The sum, which is that of all their rows."""
+        x = stacked(self.x, other.x)
+        assert isinstance(x, SparseRows)
+        return WordsGradient(x, torch.cat([self.by_output, other.by_output]))
+
+    def by_word(self, n_words: int) -> tuple[Integers, NDArray[Any], Integers]:
+        """Word by word, in which rows it occurs, how much of it, and where the words end."""
+        indices, values, offsets = (t.numpy() for t in self.x)
+        shape = (self.x.n_rows, n_words)
+        by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
+        return by_word.indices, by_word.data, by_word.indptr
+
+    def whole(self, n_words: int) -> Tensor:
+        """Multiplied out: for each word, the sum of the rows of G in which it occurs."""
+        return _weighted_sums(self.by_output, *map(torch.from_numpy, self.by_word(n_words)))
+
+
+def put_off_gradients(weight: Tensor) -> list[WordsGradient]:
+    """From now on :class:`SparseProduct` adds the gradients of this weight to the list that is returned.
+
+    The weight's own ``grad`` then has what others add to it.
+    """
+    parts: list[WordsGradient] = []
+    setattr(weight, PUT_OFF, parts)
+    return parts
 
 
 class SparseProduct(torch.autograd.Function):
@@ -27,18 +73,18 @@ class SparseProduct(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         weight, indices, values, offsets = inputs
-        ctx.n_words = weight.shape[0]
+        ctx.n_words, ctx.put_off = weight.shape[0], getattr(weight, PUT_OFF, None)
         ctx.save_for_backward(indices, values, offsets)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        """xᵀ G: for each word, the sum of the rows of G in which it occurs."""
-        indices, values, offsets = (part.numpy() for part in ctx.saved_tensors)
-        shape = (gradient.shape[0], ctx.n_words)
-        by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
-        parts = (torch.from_numpy(part) for part in (by_word.indices, by_word.data, by_word.indptr))
-        return _weighted_sums(gradient.contiguous(), *parts), None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
+        """xᵀ G."""
+        by_weight = WordsGradient(SparseRows(*ctx.saved_tensors), gradient.contiguous())
+        if ctx.put_off is None:
+            return by_weight.whole(ctx.n_words), None, None, None
+        ctx.put_off.append(by_weight)
+        return None, None, None, None
 
 
 def _weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tensor) -> Tensor:
@@ -54,13 +100,38 @@ def _weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tens
     return sums
 
 
-class Words(NamedTuple):
-    """The words that a batch of documents should be decoded to: how much of word w in row r."""
+def drops_compiled(x: Tensor) -> bool:
+    """Whether :class:`DroppedRelu` takes this."""
+    return _steps is not None and x.device.type == "cpu" and x.dtype == torch.float32
 
-    rows: Tensor
-    places: Tensor  # r · n_words + w
-    amounts: Tensor
-    totals: Tensor  # Σ of the amounts of each row
+
+class DroppedRelu(torch.autograd.Function):
+    """relu(x), then inverted dropout: ``apply(x, rate, generator)``.
+
+    Drawn numbers have 16 bits, four of them from one draw, so the rate is that of 65,536 parts which is
+    nearest; what is kept is scaled by that.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+        x, out = x.contiguous(), torch.empty_like(x)
+        threshold = round(rate * 2**16)
+        chances = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
+        chances.random_(-(2**63), None, generator=generator)
+        ctx.scale = 2**16 / (2**16 - threshold)
+        arrays = (x.detach().numpy(), chances.numpy(), out.numpy())
+        _steps.dropped_relu(*arrays, threshold, ctx.scale, torch.get_num_threads())
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (out,) = ctx.saved_tensors
+        by_x = torch.empty_like(out)
+        arrays = (out.numpy(), gradient.contiguous().numpy(), by_x.numpy())
+        _steps.dropped_relu_backward(*arrays, ctx.scale, torch.get_num_threads())
+        return by_x, None, None
 
 
 class DecodedLogLikelihood(torch.autograd.Function):
@@ -74,19 +145,17 @@ class DecodedLogLikelihood(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, codes: Tensor, weight: Tensor, bias: Tensor, words: Words, n_groups: int
+        ctx: Any, codes: Tensor, weight: Tensor, bias: Tensor, words: SparseRows, n_groups: int
     ) -> Tensor:
-        total = torch.zeros_like(words.totals)
+        total = codes.new_zeros(len(codes))
         by_codes, by_weight, by_bias = [], torch.empty_like(weight), torch.zeros_like(bias)
         readings = _readings(codes, weight, bias, words, n_groups)
-        for (s, E, value, by_logits), by_E in zip(
-            readings, by_weight.tensor_split(n_groups), strict=True
-        ):
-            total += value
+        for reading, by_E in zip(readings, by_weight.tensor_split(n_groups), strict=True):
+            total += reading.value
             if any(ctx.needs_input_grad):
-                by_codes.append(by_logits @ E.T)
-                torch.mm(s.T, by_logits, out=by_E)
-                by_bias += by_logits.sum(0)
+                by_codes.append(reading.by_logits @ reading.weight.T)
+                torch.mm(reading.codes.T, reading.by_logits, out=by_E)
+                by_bias += reading.by_bias
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(codes, weight, bias, torch.cat(by_codes, -1), by_weight, by_bias)
             ctx.words, ctx.n_groups = words, n_groups
@@ -102,31 +171,73 @@ class DecodedLogLikelihood(torch.autograd.Function):
         else:
             by_weight, by_bias = torch.empty_like(weight), torch.zeros_like(bias)
             readings = _readings(codes, weight, bias, ctx.words, ctx.n_groups)
-            for (s, _, _, by_logits), by_E in zip(
-                readings, by_weight.tensor_split(ctx.n_groups), strict=True
-            ):
-                torch.mm((each.unsqueeze(-1) * s).T, by_logits, out=by_E)
-                by_bias += each @ by_logits
+            for reading, by_E in zip(readings, by_weight.tensor_split(ctx.n_groups), strict=True):
+                counted = each.unsqueeze(-1) * reading.codes
+                torch.mm(counted.T, reading.by_logits, out=by_E)
+                by_bias += each @ reading.by_logits
         return each.unsqueeze(-1) * by_codes, by_weight, by_bias, None, None
 
 
-def _readings(
-    codes: Tensor, weight: Tensor, bias: Tensor, words: Words, n_groups: int
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """For each group of bits s and its part of E: log p(x | s), and its derivative t − (Σt) softmax.
+class Reading(NamedTuple):
+    """What one group of bits says about the documents."""
 
-    One matrix holds the logits, their softmax and the derivative, of one group after the other. The
-    normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp, so the
-    exponentials are computed once.
+    codes: Tensor
+    weight: Tensor
+    value: Tensor  # log p(x | s)
+    by_logits: Tensor  # its derivative, t − (Σt) softmax
+    by_bias: Tensor  # the sum of that over the documents
+
+
+def _readings(
+    codes: Tensor, weight: Tensor, bias: Tensor, words: SparseRows, n_groups: int
+) -> Iterator[Reading]:
+    """Of each group of bits s and its part of E.
+
+    One matrix holds the logits, their softmax and the derivative, of one group after the other.
     """
     logits = codes.new_empty(len(codes), len(bias))
+    derive = _derive_compiled if _is_compiled(codes, weight, bias, words) else _derive
     for s, E in zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True):
-        torch.addmm(bias, s, E, out=logits)
-        found = logits.view(-1).index_select(0, words.places)
-        highest = logits.amax(-1)
-        softmax = torch.softmax(logits, -1, out=logits)
-        value = -words.totals * (highest - softmax.amax(-1).log())
-        value.index_add_(0, words.rows, words.amounts * found)
-        by_logits = softmax.mul_(-words.totals.unsqueeze(-1))
-        by_logits.view(-1).index_add_(0, words.places, words.amounts)
-        yield s, E, value, by_logits
+        torch.mm(s, E, out=logits)
+        yield Reading(s, E, *derive(logits, bias, words))
+
+
+def _is_compiled(codes: Tensor, weight: Tensor, bias: Tensor, words: SparseRows) -> bool:
+    floats = (codes, weight, bias, words.values)
+    integers = (words.indices, words.offsets)
+    return (
+        _steps is not None
+        and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in floats)
+        and all(t.dtype == torch.int32 for t in integers)
+        and bias.is_contiguous()
+    )
+
+
+def _derive_compiled(
+    logits: Tensor, bias: Tensor, words: SparseRows
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The twin of :func:`_derive` that goes over a document's logits while they are in the cache."""
+    value, by_bias = logits.new_empty(len(logits)), logits.new_empty(2, len(bias))
+    target = (words.indices.numpy(), words.values.numpy(), words.offsets.numpy())
+    arrays = (logits.numpy(), bias.detach().numpy(), *target, value.numpy(), by_bias.numpy())
+    _steps.decode(*arrays, torch.get_num_threads())
+    return value, logits, by_bias[0] + by_bias[1]
+
+
+def _derive(logits: Tensor, bias: Tensor, words: SparseRows) -> tuple[Tensor, Tensor, Tensor]:
+    """Adds the bias to the logits and makes them the derivative; with the value and its sum.
+
+    The normaliser is that of the likeliest word, whose logit is log softmax + log Σ exp, so the
+    exponentials are computed once.
+    """
+    logits += bias
+    rows, totals = words.row_numbers(), row_sums(words)
+    places = rows * len(bias) + words.indices
+    found = logits.view(-1).index_select(0, places)
+    highest = logits.amax(-1)
+    softmax = torch.softmax(logits, -1, out=logits)
+    value = -totals * (highest - softmax.amax(-1).log())
+    value.index_add_(0, rows, words.values * found)
+    by_logits = softmax.mul_(-totals.unsqueeze(-1))
+    by_logits.view(-1).index_add_(0, places, words.values)
+    return value, by_logits, by_logits.sum(0)

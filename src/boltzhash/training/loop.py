@@ -18,6 +18,7 @@ from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
 from boltzhash.progress import progress
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
+from boltzhash.training.adam import adam_of
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.training.distributed import DistributedSteps
 from boltzhash.training.memory import kept_memory
@@ -198,7 +199,7 @@ class PlainSteps:
         batch_size: int,
         device: torch.device,
     ) -> None:
-        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self.optimizer = adam_of(model, device)
         self._step = step
         self._documents = documents
         self._batch_size = batch_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached, is_parametrized, register_parametrization
 
-from boltzhash.training import fused
-from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training import derivatives, fused
+from boltzhash.training.derivatives import SparseProduct, drops_compiled
 from boltzhash.training.fused.functions import DroppedRelu, SplitProduct
+from boltzhash.training.rows import Rows, stacked
 
 PARTS = ("weight", "bias")
 # Of the weights that a fit goes on from. Those of a finished fit are hard to move: beginning half-way
@@ -24,59 +25,13 @@ PARTS = ("weight", "bias")
 KEPT = 0.5
 
 
-class SparseRows(NamedTuple):
-    """A batch of sparse rows: row i holds values[offsets[i]:offsets[i+1]] at those indices."""
-
-    indices: Tensor
-    values: Tensor
-    offsets: Tensor
-
-    @property
-    def n_rows(self) -> int:
-        return self.offsets.shape[0] - 1
-
-    def row_numbers(self) -> Tensor:
-        """The row of each value."""
-        rows = torch.arange(self.n_rows, device=self.offsets.device)
-        return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
-
-    def dense(self, n_columns: int) -> Tensor:
-        """The rows as a matrix; a column may occur only once in a row."""
-        matrix = self.values.new_zeros(self.n_rows, n_columns)
-        matrix[self.row_numbers(), self.indices] = self.values
-        return matrix
-
-
-Rows = (
-    SparseRows | Tensor
-)  # sparse on a CPU; dense on a GPU, where a batch is small and that is faster
-
-
-def stacked(above: Rows, below: Rows) -> Rows:
-    """Both, (n, n_columns) and (m, n_columns), stacked."""
-    if isinstance(above, Tensor) and isinstance(below, Tensor):
-        return torch.cat([above, below])
-    assert isinstance(above, SparseRows)
-    assert isinstance(below, SparseRows)
-    return SparseRows(
-        torch.cat([above.indices, below.indices]),
-        torch.cat([above.values, below.values]),
-        torch.cat([above.offsets, above.offsets[-1] + below.offsets[1:]]),
-    )
-
-
-def row_sums(rows: Rows) -> Tensor:
-    """The sum of each row of (n, n_columns)."""
-    if isinstance(rows, Tensor):
-        return rows.sum(-1)
-    zeros = rows.values.new_zeros(rows.n_rows)
-    return zeros.index_add(0, rows.row_numbers(), rows.values)
-
-
 def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """relu(x), then inverted dropout with a generator of its own: torch's draws from the global one."""
     if rate == 0:
         return x.relu()
+    if drops_compiled(x):
+        on_cpu: Tensor = derivatives.DroppedRelu.apply(x, rate, generator)  # type: ignore[no-untyped-call]
+        return on_cpu
     u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
     if fused.fits(x):
         dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
@@ -120,7 +75,7 @@ def sparse_linear(x: Rows, weight: Tensor, bias: Tensor) -> Tensor:
             return torch.addmm(bias, x, weight)
         product: Tensor = SplitProduct.apply(x, weight)  # type: ignore[no-untyped-call]
         return product + bias
-    product = SparseProduct.apply(weight, x.indices, x.values, x.offsets)  # type: ignore[no-untyped-call]
+    product = SparseProduct.apply(weight, *x)  # type: ignore[no-untyped-call]
     return product + bias
 
 

@@ -14,11 +14,11 @@ from torch.nn.functional import logsigmoid, normalize
 
 from boltzhash.training import fused
 from boltzhash.training.batches import Share
-from boltzhash.training.derivatives import DecodedLogLikelihood, Words
+from boltzhash.training.derivatives import DecodedLogLikelihood
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
 from boltzhash.training.fused.functions import WordLogLikelihood
 from boltzhash.training.gradients import straight_through
-from boltzhash.training.networks import Rows, SparseRows, row_sums
+from boltzhash.training.rows import Rows, SparseRows, row_sums
 
 
 def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
@@ -52,10 +52,7 @@ def decoded_log_likelihood(
     tensor([-2.7726])
     """
     if isinstance(target, SparseRows):
-        rows = target.row_numbers()
-        places = rows * len(bias) + target.indices
-        words = Words(rows, places, target.values, row_sums(target))
-        value: Tensor = DecodedLogLikelihood.apply(codes, weight, bias, words, n_groups)  # type: ignore[no-untyped-call]
+        value: Tensor = DecodedLogLikelihood.apply(codes, weight, bias, target, n_groups)  # type: ignore[no-untyped-call]
         return value
     groups = zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True)
     readings = [word_log_likelihood(torch.addmm(bias, s, E), target) for s, E in groups]

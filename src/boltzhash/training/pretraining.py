@@ -14,7 +14,6 @@ from scipy import sparse
 from boltzhash.errors import TrainingError
 from boltzhash.training.batches import minibatches
 from boltzhash.training.loop import generator_for
-from boltzhash.training.networks import row_sums
 from boltzhash.training.objectives import word_log_likelihood
 from boltzhash.training.rbm import (
     RBM,
@@ -27,6 +26,7 @@ from boltzhash.training.rbm import (
     start_rbm,
     word_mean,
 )
+from boltzhash.training.rows import row_sums
 
 # Random streams of pretraining epochs, far from those of fine-tuning, which count from 1.
 FIRST_STREAM, STREAMS_A_LAYER = 10**9, 10**6

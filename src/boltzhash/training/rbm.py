@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, embedding_bag, softplus
 
-from boltzhash.training.networks import Linear, Rows, SparseLinear
+from boltzhash.training.networks import Linear, SparseLinear
+from boltzhash.training.rows import Rows
 
 _LEFT_TO_ONE_THREAD = 32_768  # elements: at::internal::GRAIN_SIZE
 

@@ -26,12 +26,12 @@ from boltzhash.training.distributions import (
     LowRankCovariance,
     enumerate_codes,
 )
-from boltzhash.training.networks import SparseRows
 from boltzhash.training.objectives import (
     regulariser_as_printed,
     regulariser_rearranged,
     word_log_likelihood,
 )
+from boltzhash.training.rows import SparseRows
 
 SIGMAS = 5
 REJECT = 1e-6  # χ² against a true law; the wrong law is rejected at far less

@@ -28,7 +28,8 @@ from boltzhash.text.tfidf import unit_rows
 if TYPE_CHECKING:
     from boltzhash.hashers.shared.base import Hasher
     from boltzhash.training.batches import Batch, Documents, Terms
-    from boltzhash.training.networks import Autoencoder, Linear, Rows, TopicDecoder, WordDecoder
+    from boltzhash.training.networks import Autoencoder, Linear, TopicDecoder, WordDecoder
+    from boltzhash.training.rows import Rows
     from boltzhash.training.tensors import Generator, Tensor
 
 # How long a fit is, if nobody says: so many epochs, within these bounds (docs/large_corpora.md).

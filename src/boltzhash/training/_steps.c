@@ -1,0 +1,471 @@
+/* What a training step on a CPU does to every word: Adam, the gradient of the first layer, the decoder's softmax.
+ *
+ * All are bound by memory, and PyTorch passes over it several times: it makes the gradient of the first layer,
+ * most of which is 0, writes it and reads it again; it goes over the logits of a batch a dozen times. Here the
+ * gradient of a word is made when its weights are at hand, and a row of logits stays in the cache.
+ *
+ * One thread does one half of the work, or one thread does both: what comes out is the same to the last bit. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+/* One binary for all x86-64 machines: the loops are compiled for each, and the loader takes the widest. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&         \
+    (!defined(__clang__) || __clang_major__ >= 14)
+#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+#define LANES 16 /* sums and maxima that are kept side by side, so that they fit a vector */
+
+/* Two halves */
+
+typedef struct {
+    void (*work)(const void *task, int half);
+    const void *task;
+} Halves;
+
+#ifndef _WIN32
+static void *second_half(void *given)
+{
+    const Halves *halves = given;
+    halves->work(halves->task, 1);
+    return NULL;
+}
+#endif
+
+static void do_both(Halves halves, int threads)
+{
+#ifndef _WIN32
+    pthread_t other;
+    if (threads > 1 && pthread_create(&other, NULL, second_half, &halves) == 0) {
+        halves.work(halves.task, 0);
+        pthread_join(other, NULL);
+        return;
+    }
+#endif
+    halves.work(halves.task, 0);
+    halves.work(halves.task, 1);
+}
+
+/* Adam */
+
+typedef struct {
+    float rate;           /* learning rate / (1 - beta1^step) */
+    float root;           /* 1 / sqrt(1 - beta2^step) */
+    float rest1;          /* 1 - beta1 */
+    float beta2, rest2;   /* beta2, 1 - beta2 */
+    float epsilon;
+} Adam;
+
+/* Kingma and Ba (2015), algorithm 1, of some weights */
+static inline void update(float *restrict weight, const float *restrict gradient, float *restrict mean,
+                          float *restrict square, size_t n, const Adam *adam)
+{
+    const Adam a = *adam;
+    for (size_t i = 0; i < n; i++) {
+        float g = gradient[i], m = mean[i] + a.rest1 * (g - mean[i]);
+        float v = a.beta2 * square[i] + a.rest2 * g * g;
+        mean[i] = m;
+        square[i] = v;
+        weight[i] -= a.rate * m / (sqrtf(v) * a.root + a.epsilon);
+    }
+}
+
+typedef struct {
+    float *weight, *mean, *square;
+    const float *gradient;
+    size_t n;
+    Adam adam;
+} Dense;
+
+FOR_EACH_CPU
+static void update_dense(const void *given, int half)
+{
+    const Dense *t = given;
+    size_t middle = t->n / 2 / LANES * LANES;
+    size_t first = half ? middle : 0, n = half ? t->n - middle : middle;
+    update(t->weight + first, t->gradient + first, t->mean + first, t->square + first, n, &t->adam);
+}
+
+typedef struct {
+    float *weight, *mean, *square; /* n_words x n_outputs */
+    const float *by_output;        /* n_documents x n_outputs: the derivative by what the layer put out */
+    const int32_t *documents;      /* in which a word occurs: from ends[word] to ends[word + 1] */
+    const float *amounts;
+    const int32_t *ends;
+    size_t n_outputs, middle, n_words;
+    float *gradients[2]; /* room for a row, of each half */
+    Adam adam;
+} Words;
+
+FOR_EACH_CPU
+static void update_words(const void *given, int half)
+{
+    const Words *t = given;
+    const size_t n = t->n_outputs, last = half ? t->n_words : t->middle;
+    float *restrict gradient = t->gradients[half];
+    for (size_t word = half ? t->middle : 0; word < last; word++) {
+        memset(gradient, 0, n * sizeof *gradient);
+        int32_t i = t->ends[word];
+        const int32_t end = t->ends[word + 1];
+        for (; i + 2 <= end; i += 2) {
+            const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
+            const float *restrict b = t->by_output + (size_t)t->documents[i + 1] * n;
+            const float of_a = t->amounts[i], of_b = t->amounts[i + 1];
+            for (size_t o = 0; o < n; o++)
+                gradient[o] += of_a * a[o] + of_b * b[o];
+        }
+        if (i < end) {
+            const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
+            const float of_a = t->amounts[i];
+            for (size_t o = 0; o < n; o++)
+                gradient[o] += of_a * a[o];
+        }
+        update(t->weight + word * n, gradient, t->mean + word * n, t->square + word * n, n, &t->adam);
+    }
+}
+
+/* The first word of the second half: a word costs as much as some of its occurrences. */
+static size_t middle_of(const int32_t *ends, size_t n_words)
+{
+    const double a_word = 6;
+    double all = ends[n_words] + a_word * (double)n_words;
+    size_t word = 0;
+    while (word < n_words && ends[word] + a_word * (double)word < all / 2)
+        word++;
+    return word;
+}
+
+/* Decoding */
+
+typedef struct {
+    float *logits; /* n_documents x n_words, without the bias; then the derivative by them */
+    const float *bias;
+    const int32_t *words; /* of a document: from ends[document] to ends[document + 1] */
+    const float *amounts;
+    const int32_t *ends;
+    float *values;
+    float *by_bias[2];
+    size_t n_documents, n_words;
+} Decoding;
+
+typedef union {
+    float number;
+    uint32_t bits;
+} Float;
+
+/* e^x for x <= 0, to 2 units of the last place: Cody and Waite's reduction, a polynomial of degree 6 */
+static inline float exponential(float x)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: what is added to it is rounded to an integer */
+    x = x < -87.0f ? -87.0f : x;
+    Float scale = {x * 1.44269504f + shift};
+    float n = scale.number - shift;
+    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    scale.bits = (scale.bits + 127u) << 23;
+    return p * scale.number;
+}
+
+static inline float highest_with_bias(float *restrict x, const float *restrict bias, size_t n)
+{
+    float highest[LANES];
+    for (size_t lane = 0; lane < LANES; lane++)
+        highest[lane] = -INFINITY;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t lane = 0; lane < LANES; lane++) {
+            float y = x[i + lane] + bias[i + lane];
+            x[i + lane] = y;
+            highest[lane] = y > highest[lane] ? y : highest[lane];
+        }
+    for (; i < n; i++) {
+        x[i] += bias[i];
+        highest[0] = x[i] > highest[0] ? x[i] : highest[0];
+    }
+    for (size_t lane = 1; lane < LANES; lane++)
+        highest[0] = highest[lane] > highest[0] ? highest[lane] : highest[0];
+    return highest[0];
+}
+
+static inline double exponentials(float *restrict x, float highest, size_t n)
+{
+    float sums[LANES] = {0};
+    double sum = 0;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t lane = 0; lane < LANES; lane++) {
+            float e = exponential(x[i + lane] - highest);
+            x[i + lane] = e;
+            sums[lane] += e;
+        }
+    for (; i < n; i++) {
+        x[i] = exponential(x[i] - highest);
+        sum += x[i];
+    }
+    for (size_t lane = 0; lane < LANES; lane++)
+        sum += sums[lane];
+    return sum;
+}
+
+FOR_EACH_CPU
+static void decode_documents(const void *given, int half)
+{
+    const Decoding *t = given;
+    const size_t n = t->n_words, middle = t->n_documents / 2, last = half ? t->n_documents : middle;
+    float *restrict by_bias = t->by_bias[half];
+    memset(by_bias, 0, n * sizeof *by_bias);
+    for (size_t document = half ? middle : 0; document < last; document++) {
+        float *restrict x = t->logits + document * n;
+        const int32_t first = t->ends[document], end = t->ends[document + 1];
+        float highest = highest_with_bias(x, t->bias, n);
+        double total = 0, value = 0;
+        for (int32_t i = first; i < end; i++) {
+            total += t->amounts[i];
+            value += (double)t->amounts[i] * ((double)x[t->words[i]] - highest);
+        }
+        double sum = exponentials(x, highest, n);
+        t->values[document] = (float)(value - total * log(sum));
+        const float share = (float)(-total / sum);
+        for (size_t w = 0; w < n; w++) {
+            x[w] *= share;
+            by_bias[w] += x[w];
+        }
+        for (int32_t i = first; i < end; i++) {
+            x[t->words[i]] += t->amounts[i];
+            by_bias[t->words[i]] += t->amounts[i];
+        }
+    }
+}
+
+/* A rectified layer with dropout */
+
+typedef struct {
+    const float *x;          /* what goes in, or what came out */
+    const uint32_t *chances; /* two of 16 bits: the lower for the first half, the upper for the second */
+    const float *gradient;
+    float *out;
+    size_t n;
+    int32_t threshold; /* what has a lower chance is dropped */
+    float scale;
+} Dropping;
+
+static inline void half_of(const Dropping *t, int half, size_t *first, size_t *last)
+{
+    size_t middle = (t->n + 1) / 2;
+    *first = half ? middle : 0;
+    *last = half ? t->n : middle;
+}
+
+FOR_EACH_CPU
+static void drop(const void *given, int half)
+{
+    const Dropping *t = given;
+    size_t first, last;
+    half_of(t, half, &first, &last);
+    const float *restrict x = t->x + first;
+    float *restrict out = t->out + first;
+    const uint32_t *restrict chances = t->chances;
+    const int32_t threshold = t->threshold, shift = half ? 16 : 0;
+    const float scale = t->scale;
+    for (size_t i = 0; i < last - first; i++) {
+        float positive = x[i] > 0 ? x[i] * scale : 0.0f;
+        out[i] = (int32_t)(chances[i] >> shift & 0xffff) < threshold ? 0.0f : positive;
+    }
+}
+
+/* Where something came out, the derivative is the factor that scaled it. */
+FOR_EACH_CPU
+static void drop_backward(const void *given, int half)
+{
+    const Dropping *t = given;
+    const float *restrict came_out = t->x, *restrict gradient = t->gradient;
+    float *restrict by_x = t->out;
+    const float scale = t->scale;
+    size_t first, last;
+    half_of(t, half, &first, &last);
+    for (size_t i = first; i < last; i++)
+        by_x[i] = came_out[i] > 0 ? gradient[i] * scale : 0.0f;
+}
+
+/* The Python functions. Arrays come as buffers: dtypes are the caller's to get right, sizes are checked. */
+
+static void release(Py_buffer *buffers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        PyBuffer_Release(&buffers[i]);
+}
+
+static PyObject *refuse(Py_buffer *buffers, size_t count, const char *why)
+{
+    release(buffers, count);
+    PyErr_SetString(PyExc_ValueError, why);
+    return NULL;
+}
+
+static size_t floats(const Py_buffer *buffer) { return (size_t)buffer->len / sizeof(float); }
+
+/* Whether ends rise from 0 to the number of values, and all indices are below n. */
+static int fit_together(const Py_buffer *indices, const Py_buffer *values, const Py_buffer *ends, size_t n)
+{
+    if (indices->len != values->len || ends->len < (Py_ssize_t)sizeof(int32_t))
+        return 0;
+    const int32_t *end = ends->buf, *index = indices->buf;
+    size_t n_rows = (size_t)ends->len / sizeof(int32_t) - 1, n_values = floats(values);
+    if (end[0] != 0 || (size_t)end[n_rows] != n_values)
+        return 0;
+    for (size_t row = 0; row < n_rows; row++)
+        if (end[row] > end[row + 1])
+            return 0;
+    for (size_t i = 0; i < n_values; i++)
+        if (index[i] < 0 || (size_t)index[i] >= n)
+            return 0;
+    return 1;
+}
+
+static Adam adam_of(const float *given)
+{
+    return (Adam){given[0], given[1], 1 - given[2], given[3], 1 - given[3], given[4]};
+}
+
+#define NUMBERS "(fffff)" /* rate, root, beta1, beta2, epsilon */
+
+static PyObject *adam_dense(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[4]; /* weight, mean, square, gradient */
+    float given[5];
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "w*w*w*y*" NUMBERS "i", &b[0], &b[1], &b[2], &b[3], &given[0],
+                          &given[1], &given[2], &given[3], &given[4], &threads))
+        return NULL;
+    if (b[0].len != b[1].len || b[0].len != b[2].len || b[0].len != b[3].len)
+        return refuse(b, 4, "weights, their moments and their gradient differ in size");
+    Dense task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, floats(&b[0]), adam_of(given)};
+    Py_BEGIN_ALLOW_THREADS
+    do_both((Halves){update_dense, &task}, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 4);
+    Py_RETURN_NONE;
+}
+
+static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[7]; /* weight, mean, square, by_output, documents, amounts, ends */
+    float given[5];
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "w*w*w*y*y*y*y*" NUMBERS "i", &b[0], &b[1], &b[2], &b[3], &b[4],
+                          &b[5], &b[6], &given[0], &given[1], &given[2], &given[3], &given[4], &threads))
+        return NULL;
+    size_t n_words = (size_t)b[6].len / sizeof(int32_t) - 1;
+    size_t n_outputs = n_words ? floats(&b[0]) / n_words : 0;
+    if (b[6].len < (Py_ssize_t)sizeof(int32_t) || !n_outputs || floats(&b[0]) != n_words * n_outputs ||
+        b[0].len != b[1].len || b[0].len != b[2].len || floats(&b[3]) % n_outputs ||
+        !fit_together(&b[4], &b[5], &b[6], floats(&b[3]) / n_outputs))
+        return refuse(b, 7, "weights, their moments and the words of the documents do not fit together");
+    float *room = malloc(2 * n_outputs * sizeof *room);
+    if (room == NULL) {
+        release(b, 7);
+        return PyErr_NoMemory();
+    }
+    Words task = {b[0].buf, b[1].buf,  b[2].buf, b[3].buf, b[4].buf, b[5].buf, b[6].buf,
+                  n_outputs, middle_of(b[6].buf, n_words), n_words, {room, room + n_outputs},
+                  adam_of(given)};
+    Py_BEGIN_ALLOW_THREADS
+    do_both((Halves){update_words, &task}, threads);
+    Py_END_ALLOW_THREADS
+    free(room);
+    release(b, 7);
+    Py_RETURN_NONE;
+}
+
+static PyObject *decode(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[7]; /* logits, bias, words, amounts, ends, values, by_bias */
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "w*y*y*y*y*w*w*i", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6],
+                          &threads))
+        return NULL;
+    size_t n_words = floats(&b[1]), n_documents = floats(&b[5]);
+    if (floats(&b[0]) != n_documents * n_words || floats(&b[6]) != 2 * n_words ||
+        (size_t)b[4].len != (n_documents + 1) * sizeof(int32_t) ||
+        !fit_together(&b[2], &b[3], &b[4], n_words))
+        return refuse(b, 7, "logits and the words of the documents do not fit together");
+    float *by_bias = b[6].buf;
+    Decoding task = {b[0].buf, b[1].buf,   b[2].buf, b[3].buf, b[4].buf, b[5].buf, {by_bias, by_bias + n_words},
+                     n_documents, n_words};
+    Py_BEGIN_ALLOW_THREADS
+    do_both((Halves){decode_documents, &task}, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 7);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dropped_relu(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[3]; /* x, chances, out */
+    int threshold, threads;
+    float scale;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*ifi", &b[0], &b[1], &b[2], &threshold, &scale, &threads))
+        return NULL;
+    size_t n = floats(&b[0]);
+    if (b[0].len != b[2].len || (size_t)b[1].len / sizeof(uint32_t) < (n + 1) / 2)
+        return refuse(b, 3, "numbers, their chances and the result differ in size");
+    Dropping task = {b[0].buf, b[1].buf, NULL, b[2].buf, n, threshold, scale};
+    Py_BEGIN_ALLOW_THREADS
+    do_both((Halves){drop, &task}, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 3);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[3]; /* what came out, gradient, result */
+    int threads;
+    float scale;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*fi", &b[0], &b[1], &b[2], &scale, &threads))
+        return NULL;
+    if (b[0].len != b[1].len || b[0].len != b[2].len)
+        return refuse(b, 3, "numbers, their gradient and the result differ in size");
+    Dropping task = {b[0].buf, NULL, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
+    Py_BEGIN_ALLOW_THREADS
+    do_both((Halves){drop_backward, &task}, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 3);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, chances, out, threshold, scale, threads)"},
+    {"dropped_relu_backward", dropped_relu_backward, METH_VARARGS,
+     "dropped_relu_backward(out, gradient, by_x, scale, threads)"},
+    {"adam_dense", adam_dense, METH_VARARGS, "adam_dense(weight, mean, square, gradient, numbers, threads)"},
+    {"adam_of_words", adam_of_words, METH_VARARGS,
+     "adam_of_words(weight, mean, square, by_output, documents, amounts, ends, numbers, threads)"},
+    {"decode", decode, METH_VARARGS,
+     "decode(logits, bias, words, amounts, ends, values, by_bias, threads)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "boltzhash.training._steps",
+    .m_doc = "What a training step on a CPU does to every word.",
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__steps(void) { return PyModuleDef_Init(&module); }

@@ -1,0 +1,206 @@
+"""The compiled parts of a step on a CPU against PyTorch's own and against float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from boltzhash.training import adam, derivatives
+from boltzhash.training.adam import CompiledAdam, adam_of
+from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.networks import Linear, dropped_relu
+from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
+from boltzhash.training.rows import SparseRows
+
+pytestmark = pytest.mark.skipif(
+    derivatives._steps is None, reason="boltzhash was installed without a compiler"
+)
+N_WORDS, N_OUTPUTS = 301, 37
+KINDS = (torch.float32, torch.float64)
+Loss = Callable[[Tensor, int], Tensor]
+
+
+def numbers(seed: int, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def rows(seed: int, n: int = 20, density: float = 0.05, n_words: int = N_WORDS) -> SparseRows:
+    found = sparse.random(n, n_words, density, "csr", np.float32, np.random.default_rng(seed))
+    parts = (found.indices.astype(np.int32), found.data, found.indptr.astype(np.int32))
+    return SparseRows(*map(torch.from_numpy, parts))
+
+
+def read_once(weight: Tensor, step: int) -> Tensor:
+    return (SparseProduct.apply(weight, *rows(step)) * numbers(step, 20, N_OUTPUTS)).sum()
+
+
+def read_twice(weight: Tensor, step: int) -> Tensor:
+    return read_once(weight, step) + read_once(weight, step + 1000)
+
+
+def also_read_otherwise(weight: Tensor, step: int) -> Tensor:
+    return read_once(weight, step) + (weight * numbers(step, N_WORDS, N_OUTPUTS)).sum()
+
+
+def not_always_read(weight: Tensor, step: int) -> Tensor:
+    return read_once(weight, step) if step % 3 else torch.zeros((), requires_grad=True)
+
+
+def without_words(weight: Tensor, step: int) -> Tensor:
+    return SparseProduct.apply(weight, *rows(step, density=0.0)).sum()
+
+
+@pytest.mark.parametrize(
+    "loss", [read_once, read_twice, also_read_otherwise, not_always_read, without_words]
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_adam_and_the_gradient_of_words(loss: Loss, threads: int) -> None:
+    """Thirty steps beside torch's own."""
+    ours, theirs = (numbers(0, N_WORDS, N_OUTPUTS).requires_grad_() for _ in range(2))
+    optimizers = CompiledAdam([ours]), torch.optim.Adam([theirs])
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for step in range(30):
+            for weight, optimizer in zip((ours, theirs), optimizers, strict=True):
+                optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)
+                optimizer.zero_grad()
+                loss(weight, step).backward()
+                optimizer.step()
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    for key in ("step", "exp_avg", "exp_avg_sq"):
+        one, other = (o.state[w].get(key) for o, w in zip(optimizers, (ours, theirs), strict=True))
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_adam_goes_on_from_what_pytorchs_remembers() -> None:
+    weights = [numbers(0, 50, 3).requires_grad_() for _ in range(2)]
+    theirs, ours = torch.optim.Adam([weights[0]], lr=0.1), CompiledAdam([weights[1]])
+    for step in range(3):
+        weights[0].grad = numbers(step, 50, 3)
+        theirs.step()
+    with torch.no_grad():
+        weights[1].copy_(weights[0])
+    ours.load_state_dict(deepcopy(theirs.state_dict()))
+    for weight, optimizer in zip(weights, (theirs, ours), strict=True):
+        weight.grad = numbers(9, 50, 3)
+        optimizer.step()
+    torch.testing.assert_close(*weights)
+
+
+def test_a_gradient_that_was_dropped_is_not_used() -> None:
+    weight = numbers(0, N_WORDS, N_OUTPUTS).requires_grad_()
+    optimizer = CompiledAdam([weight])
+    read_once(weight, 0).backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    torch.testing.assert_close(weight, numbers(0, N_WORDS, N_OUTPUTS), rtol=0, atol=0)
+
+
+def test_weights_that_are_not_in_an_optimiser_have_their_gradient() -> None:
+    weight = numbers(0, N_WORDS, N_OUTPUTS).requires_grad_()
+    read_once(weight, 0).backward()
+    assert weight.grad is not None
+    expected = rows(0).dense(N_WORDS).T @ numbers(0, 20, N_OUTPUTS)
+    torch.testing.assert_close(weight.grad, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_without_a_compiler_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, cpu = Linear(3, 2, torch.Generator()), torch.device("cpu")
+    assert type(adam_of(layer, cpu)) is CompiledAdam
+    assert type(adam_of(layer.double(), cpu)) is torch.optim.Adam
+    monkeypatch.setattr(adam, "_steps", None)
+    assert type(adam_of(Linear(3, 2, torch.Generator()), cpu)) is torch.optim.Adam
+
+
+@pytest.mark.parametrize("n_words", [1, 16, 317])
+@pytest.mark.parametrize("size", [1.0, 40.0, 3000.0])  # of logits: far beyond what e^x can hold
+@pytest.mark.parametrize("threads", [1, 2])
+def test_decoding(n_words: int, size: float, threads: int) -> None:
+    """Value and all derivatives against float64."""
+    target = rows(0, 9, 0.1, n_words)
+    shapes = ((9, 8), (8, n_words), (n_words,))
+    given = [size**0.5 * numbers(i, *shape) / 3 for i, shape in enumerate(shapes)]
+    ours, exact = ([t.to(kind).detach().requires_grad_() for t in given] for kind in KINDS)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        value = decoded_log_likelihood(*ours, target, n_groups=2)
+    finally:
+        torch.set_num_threads(before)
+    dense = target.dense(n_words).double()
+    codes, weight, bias = exact
+    groups = zip(codes.tensor_split(2, -1), weight.tensor_split(2), strict=True)
+    expected = sum(word_log_likelihood(s @ E + bias, dense) for s, E in groups) / 2
+    value.sum().backward()
+    expected.sum().backward()
+    scale = size * 1e-6
+    torch.testing.assert_close(value.double(), expected, rtol=1e-5, atol=10 * scale)
+    for one, other in zip(ours, exact, strict=True):
+        torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-3, atol=20 * scale)
+
+
+def test_decoding_is_the_same_by_one_thread_and_by_two() -> None:
+    target, logits, bias = rows(0, 9), numbers(0, 9, N_WORDS), numbers(1, N_WORDS)
+    found = []
+    before = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(derivatives._derive_compiled(logits.clone(), bias, target))
+    torch.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    for one, other in zip(found[0], derivatives._derive(logits, bias, target), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 13), (400, 500)])
+def test_dropping(shape: tuple[int, int]) -> None:
+    x = numbers(0, *shape).requires_grad_()
+    out = dropped_relu(x, 0.2, torch.Generator().manual_seed(1))
+    again = dropped_relu(x, 0.2, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(out, again, rtol=0, atol=0)
+    kept = out > 0
+    assert not (kept & (x <= 0)).any()
+    torch.testing.assert_close(out[kept], x[kept] / 0.8, rtol=1e-4, atol=0)
+    out.backward(gradient := numbers(2, *shape))
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, torch.where(kept, gradient / 0.8, 0.0), rtol=1e-4, atol=0)
+
+
+def test_how_much_is_dropped_and_that_neighbours_are_independent() -> None:
+    """Of 400,000 numbers, their first and their second half, and those that come from one draw."""
+    x = torch.ones(400, 1000)
+    kept = (dropped_relu(x, 0.3, torch.Generator().manual_seed(0)) > 0).double().flatten()
+    halves = kept.view(2, -1)
+    for part in (kept, *halves):
+        assert abs(part.mean() - 0.7) < 5 * (0.21 / len(part)) ** 0.5
+    from_one_draw = torch.cat([halves, halves.roll(1, dims=1)])
+    correlations = torch.corrcoef(from_one_draw) - torch.eye(4)
+    assert correlations.abs().max() < 5 / halves.shape[1] ** 0.5
+
+
+@pytest.mark.parametrize("spoilt", ["indices", "offsets", "values", "weight"])
+def test_what_does_not_fit_together_is_refused(spoilt: str) -> None:
+    documents, amounts, ends = np.array([0, 1]), np.ones(2), np.array([0, 1, 2])
+    weight = np.ones((2, 3), np.float32)
+    if spoilt == "indices":
+        documents[1] = 2
+    elif spoilt == "offsets":
+        ends[1] = 3
+    elif spoilt == "values":
+        amounts = np.ones(3)
+    else:
+        weight = np.ones(5, np.float32)
+    arrays = (weight, weight.copy(), weight.copy(), np.ones((2, 3), np.float32))
+    sparse_parts = (documents.astype(np.int32), amounts.astype(np.float32), ends.astype(np.int32))
+    with pytest.raises(ValueError, match="do not fit together"):
+        derivatives._steps.adam_of_words(*arrays, *sparse_parts, (1e-3, 1.0, 0.9, 0.999, 1e-8), 1)
