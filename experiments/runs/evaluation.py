@@ -171,7 +171,8 @@ class OnDevice:
         return {name: location > cut for name, location in locations.items()}
 
 
-# A worker measures many models on the same documents; spreading them out takes a second.
+# A worker measures many models on the same documents; spreading them out takes a second. Those of the
+# last corpus alone are kept: twenty workers share the memory of a GPU.
 _kept: dict[tuple[str, str, float | None], Tensor] = {}
 
 
@@ -179,6 +180,8 @@ def _inputs(corpus: Corpus, name: str, length: float | None, device: torch.devic
     """What the network reads of a split, dense on the device."""
     key = (corpus.sha256, name, length)
     if key not in _kept:
+        for other in [k for k in _kept if k[0] != corpus.sha256]:
+            del _kept[other]
         matrix: sparse.csr_matrix = getattr(corpus, name).tfidf
         if length is not None:
             matrix = unit_rows(matrix) * length

@@ -11,6 +11,7 @@ is best on val) and *label-free* (test at the last epoch: what a user without la
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import platform
 import resource
@@ -257,4 +258,18 @@ def keep_what_all_lengths_share(folder: str) -> None:
 
 def _until(deadline: float, measured: Callable[[Run], Result], run: Run) -> Result | None:
     # time.monotonic is the same clock in all processes of a machine
-    return measured(run) if time.monotonic() < deadline else None
+    if time.monotonic() >= deadline:
+        return None
+    try:
+        return measured(run)
+    finally:
+        give_back_memory()
+
+
+def give_back_memory() -> None:
+    """What a model had on a GPU, for the workers beside this one."""
+    import torch
+
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()

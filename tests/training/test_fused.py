@@ -132,6 +132,32 @@ def test_adam() -> None:
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("n_documents", "n_outputs"), [(3, 4), (130, 500), (600, 8), (20, 7)])
+def test_adam_and_the_gradient_of_words(n_documents: int, n_outputs: int) -> None:
+    """Beside torch's own with the gradient multiplied out; more documents than a block can list, too."""
+    from boltzhash.training.fused.adam import OneKernelAdam
+    from boltzhash.training.fused.functions import SplitProduct
+
+    n_words, rate = 203, torch.tensor(1e-2, device="cuda")
+    ours, theirs = (numbers(0, n_words, n_outputs).cuda().requires_grad_() for _ in "12")
+    optimizers = (
+        OneKernelAdam([ours], lr=rate, capturable=True),
+        torch.optim.Adam([theirs], lr=1e-2),
+    )
+    for step in range(20):
+        x = numbers(3 * step, n_documents, n_words)
+        x = torch.where(x > 1.5, x, 0.0).cuda()
+        by_output = numbers(3 * step + 1, n_documents, n_outputs).cuda()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        (SplitProduct.apply(x, ours) * by_output).sum().backward()
+        theirs.grad = (x.T.double() @ by_output.double()).float()
+        assert ours.grad is None
+        for optimizer in optimizers:
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "settings", [{}, {"neighbours": 0, "contrast": 0.0}, {"gradient": "gumbel-softmax"}]
 )

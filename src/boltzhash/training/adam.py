@@ -1,18 +1,13 @@
-"""Adam on a CPU, compiled: the gradient of the first layer is made as its weights are updated.
-
-Most of that gradient is 0, since a batch has few of all words; still it is the largest matrix of a step.
-Made row by row while the weights of a word are at hand, it is neither written nor read.
-"""
+"""Adam on a CPU, compiled: the gradient of the first layer is made as its weights are updated."""
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from boltzhash.training.derivatives import WordsGradient, put_off_gradients
+from boltzhash.training.words_gradient import PatientAdam, WordsGradient
 
 try:
     from boltzhash.training import _steps as _steps  # tests check whether it is there
@@ -32,29 +27,16 @@ def _fits(weight: Tensor) -> bool:
     return weight.dtype == torch.float32 and weight.is_contiguous()
 
 
-class CompiledAdam(torch.optim.Adam):
-    """torch.optim.Adam with its defaults, for float32 weights on a CPU.
-
-    Layers that read sparse rows leave it the parts of their gradient instead of the whole
-    (:func:`put_off_gradients`).
-    """
-
-    def __init__(self, weights: list[nn.Parameter]) -> None:
-        super().__init__(weights)
-        self._put_off = {p: put_off_gradients(p) for p in weights if p.dim() == 2}
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad(set_to_none)
-        for parts in self._put_off.values():
-            parts.clear()
+class CompiledAdam(PatientAdam):
+    """torch.optim.Adam with its defaults, for float32 weights on a CPU."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is taken
         (group,) = self.param_groups
         threads = torch.get_num_threads()
         for p in group["params"]:
-            parts = self._put_off.get(p, [])
-            if p.grad is None and not parts:
+            gradient = self.gradient_of(p)
+            if gradient is None:
                 continue
             state = self.state[p]
             if not state:
@@ -64,13 +46,12 @@ class CompiledAdam(torch.optim.Adam):
             numbers = _numbers(group, state["step"].item())
             moments = (state["exp_avg"].numpy(), state["exp_avg_sq"].numpy())
             places = (p.detach().numpy(), *moments)
-            if p.grad is None:
-                gradient = reduce(WordsGradient.plus, parts)
-                by_word = (gradient.by_output.numpy(), *gradient.by_word(len(p)))
-                _steps.adam_of_words(*places, *by_word, numbers, threads)
+            if isinstance(gradient, WordsGradient):
+                words = gradient.by_word(len(p))
+                by_output = gradient.by_output.numpy()
+                _steps.adam_of_words(*places, by_output, *words, numbers, threads)
             else:
-                whole = sum((part.whole(len(p)) for part in parts), p.grad)
-                _steps.adam_dense(*places, whole.contiguous().numpy(), numbers, threads)
+                _steps.adam_dense(*places, gradient.contiguous().numpy(), numbers, threads)
 
 
 def _numbers(group: dict[str, Any], step: float) -> tuple[float, float, float, float, float]:

@@ -10,57 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import embedding_bag
 
-from boltzhash.training.rows import SparseRows, row_sums, stacked
+from boltzhash.training.rows import SparseRows, row_sums
+from boltzhash.training.words_gradient import WordsGradient, put_off_of, weighted_sums
 
 try:
     from boltzhash.training import _steps as _steps  # tests check whether it is there
 except ImportError:  # no compiler when this was installed: PyTorch does it
     _steps = None  # type: ignore[assignment]
-
-Integers = NDArray[np.int32]
-PUT_OFF = "put_off_gradients"  # the attribute of a weight
-
-
-class WordsGradient(NamedTuple):
-    """xᵀ G, the gradient of a layer that reads sparse rows x, not multiplied out."""
-
-    x: SparseRows
-    by_output: Tensor  # G, the derivative by what the layer put out
-
-    def plus(self, other: WordsGradient) -> WordsGradient:
-        """The sum, which is that of all their rows."""
-        x = stacked(self.x, other.x)
-        assert isinstance(x, SparseRows)
-        return WordsGradient(x, torch.cat([self.by_output, other.by_output]))
-
-    def by_word(self, n_words: int) -> tuple[Integers, NDArray[Any], Integers]:
-        """Word by word, in which rows it occurs, how much of it, and where the words end."""
-        indices, values, offsets = (t.numpy() for t in self.x)
-        shape = (self.x.n_rows, n_words)
-        by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
-        return by_word.indices, by_word.data, by_word.indptr
-
-    def whole(self, n_words: int) -> Tensor:
-        """Multiplied out: for each word, the sum of the rows of G in which it occurs."""
-        return _weighted_sums(self.by_output, *map(torch.from_numpy, self.by_word(n_words)))
-
-
-def put_off_gradients(weight: Tensor) -> list[WordsGradient]:
-    """From now on :class:`SparseProduct` adds the gradients of this weight to the list that is returned.
-
-    The weight's own ``grad`` then has what others add to it.
-    """
-    parts: list[WordsGradient] = []
-    setattr(weight, PUT_OFF, parts)
-    return parts
 
 
 class SparseProduct(torch.autograd.Function):
@@ -68,12 +28,12 @@ class SparseProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(weight: Tensor, indices: Tensor, values: Tensor, offsets: Tensor) -> Tensor:
-        return _weighted_sums(weight, indices, values, offsets)
+        return weighted_sums(weight, indices, values, offsets)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         weight, indices, values, offsets = inputs
-        ctx.n_words, ctx.put_off = weight.shape[0], getattr(weight, PUT_OFF, None)
+        ctx.n_words, ctx.put_off = weight.shape[0], put_off_of(weight)
         ctx.save_for_backward(indices, values, offsets)
 
     @staticmethod
@@ -85,19 +45,6 @@ class SparseProduct(torch.autograd.Function):
             return by_weight.whole(ctx.n_words), None, None, None
         ctx.put_off.append(by_weight)
         return None, None, None, None
-
-
-def _weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tensor) -> Tensor:
-    """Row i: Σ_j values_j table[indices_j] over the j from offsets_i up to offsets_{i+1}."""
-    sums: Tensor = embedding_bag(
-        indices,
-        table,
-        offsets,
-        mode="sum",
-        per_sample_weights=values,
-        include_last_offset=True,
-    )
-    return sums
 
 
 def drops_compiled(x: Tensor) -> bool:

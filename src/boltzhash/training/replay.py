@@ -164,5 +164,5 @@ class ReplayedSteps:
 def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:
     rate = torch.zeros((), device=device)
     if fused.fits(rate):
-        return OneKernelAdam(model.parameters(), lr=rate, capturable=True)
+        return OneKernelAdam(list(model.parameters()), lr=rate, capturable=True)
     return torch.optim.Adam(model.parameters(), lr=rate, fused=True, capturable=True)

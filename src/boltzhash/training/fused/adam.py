@@ -1,104 +1,97 @@
 """Adam in one kernel over all weights.
 
 PyTorch's own gives a block of a GPU 65,536 weights, so a model of a few million leaves half of a
-large GPU idle. This one gives it a thousand.
+large GPU idle. This one gives it a thousand, or eight words of a layer that reads words: the gradient of
+those is made from the documents in which they occur.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from boltzhash.training.fused import THREADS, kernel
+from boltzhash.training.words_gradient import PatientAdam, WordsGradient
 
 A_BLOCK = 4 * THREADS  # weights
-BODY = """
-struct Settings { float log_beta1, log_beta2, rest1, beta2, rest2, epsilon; };
-
-__device__ void update_one(float &weight, float gradient, float &mean, float &square,
-                           float rate, float root, const Settings &s)
-{
-    mean += s.rest1 * (gradient - mean);
-    square = s.beta2 * square + s.rest2 * gradient * gradient;
-    weight -= rate * mean / (sqrtf(square) / root + s.epsilon);
-}
-
-__device__ void update(float *weights, const float *gradients, float *means, float *squares,
-                       int n, int block, float rate, float step, const Settings &s)
-{
-    rate /= -expm1f(step * s.log_beta1);  // averages that started at 0 are too small by this
-    float root = sqrtf(-expm1f(step * s.log_beta2));
-    int i = 4 * (block * blockDim.x + threadIdx.x);
-    size_t together = (size_t)weights | (size_t)gradients | (size_t)means | (size_t)squares;
-    if (n % 4 == 0 && together % 16 == 0 && i < n) {
-        float4 w = *(float4 *)(weights + i), g = *(const float4 *)(gradients + i);
-        float4 m = *(float4 *)(means + i), v = *(float4 *)(squares + i);
-        update_one(w.x, g.x, m.x, v.x, rate, root, s);
-        update_one(w.y, g.y, m.y, v.y, rate, root, s);
-        update_one(w.z, g.z, m.z, v.z, rate, root, s);
-        update_one(w.w, g.w, m.w, v.w, rate, root, s);
-        *(float4 *)(weights + i) = w;
-        *(float4 *)(means + i) = m;
-        *(float4 *)(squares + i) = v;
-    } else
-        for (int j = i; j < i + 4 && j < n; j++)
-            update_one(weights[j], gradients[j], means[j], squares[j], rate, root, s);
-}
-"""
+WORDS_A_BLOCK = THREADS // 32
+MOST_DOCUMENTS = 512  # whose words a block can list
 
 
 @cache
-def _source(n_tensors: int) -> str:
-    """A kernel for that many tensors: blocks of the first come first."""
-    names = [f"{kind}{t}" for t in range(n_tensors) for kind in "pgmvsnb"]
-    declared = [f"{'int' if n[0] in 'nb' else 'float *'} {n}" for n in names]
-    calls = "\n    ".join(
-        f"if (block < b{t}) return update(p{t}, g{t}, m{t}, v{t}, n{t}, block, *rate, *s{t}, *settings);"
-        f" block -= b{t};"
-        for t in range(n_tensors)
-    )
-    return f"""{BODY}
+def _source(are_words: tuple[bool, ...]) -> str:
+    """A kernel for that many tensors, of words or not: blocks of the first come first."""
+    declared, calls = [], []
+    for t, is_words in enumerate(are_words):
+        pointers, sizes = ("pxomvs", "wud") if is_words else ("pgmvs", "n")
+        declared += [f"float *{name}{t}" for name in pointers]
+        declared += [f"int {name}{t}" for name in f"{sizes}b"]
+        given = ", ".join(f"{name}{t}" for name in f"{pointers[:-1]}{sizes}")
+        function = "update_words" if is_words else "update"
+        calls.append(
+            f"if (block < b{t}) return {function}({given}, block, *rate, *s{t}, *settings);"
+            f" block -= b{t};"
+        )
+    body = "\n    ".join(calls)
+    return f"""#define WORDS {WORDS_A_BLOCK}
+#define DOCUMENTS {MOST_DOCUMENTS}
+{(files(__package__) / "adam.cu").read_text()}
 extern "C" __global__ void adam(const float *rate, const Settings *settings, {", ".join(declared)})
 {{
     int block = blockIdx.x;
-    {calls}
+    {body}
 }}
 """
 
 
-class OneKernelAdam(torch.optim.Adam):
+class OneKernelAdam(PatientAdam):
     """torch.optim.Adam with its defaults, for weights and a learning rate on a GPU."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is taken
         (group,) = self.param_groups
-        weights = [p for p in group["params"] if p.grad is not None]
-        for p in weights:
+        gradients = {p: g for p in group["params"] if (g := self.gradient_of(p)) is not None}
+        for p in gradients:
             if not self.state[p]:
                 self.state[p]["step"] = torch.zeros((), device=p.device)
                 self.state[p]["exp_avg"] = torch.zeros_like(p)
                 self.state[p]["exp_avg_sq"] = torch.zeros_like(p)
-        states = [self.state[p] for p in weights]
-        torch._foreach_add_([state["step"] for state in states], 1)
+        torch._foreach_add_([self.state[p]["step"] for p in gradients], 1)
         arguments: list[Tensor | int] = []
+        are_words: list[bool] = []
         n_blocks = 0
-        for p, state in zip(weights, states, strict=True):
-            blocks = -(-p.numel() // A_BLOCK)
-            assert p.grad is not None
-            gradient = p.grad.contiguous()
+        for p, gradient in gradients.items():
+            parts, sizes, blocks = _parts(p, gradient)
+            state = self.state[p]
             moments = (state["exp_avg"], state["exp_avg_sq"], state["step"])
-            arguments += [p, gradient, *moments, p.numel(), blocks]
+            arguments += [p, *parts, *moments, *sizes, blocks]
+            are_words.append(len(parts) > 1)
             n_blocks += blocks
-        settings = _settings(*group["betas"], group["eps"], weights[0].device)
-        kernel("adam", _source(len(weights)))(
+        settings = _settings(*group["betas"], group["eps"], group["lr"].device)
+        kernel("adam", _source(tuple(are_words)))(
             grid=(n_blocks, 1, 1),
             block=(THREADS, 1, 1),
             args=[group["lr"], settings, *arguments],
         )
+
+
+def _parts(
+    weight: Tensor, gradient: Tensor | WordsGradient
+) -> tuple[tuple[Tensor, ...], tuple[int, ...], int]:
+    """What a gradient is made of, its sizes, and the blocks that it takes."""
+    if isinstance(gradient, WordsGradient):
+        x, by_output = gradient
+        assert isinstance(x, Tensor)
+        if weight.shape[1] % 4 == 0 and len(x) <= MOST_DOCUMENTS:
+            blocks = -(-len(weight) // WORDS_A_BLOCK)
+            return (x.contiguous(), by_output), (*weight.shape, len(x)), blocks
+        gradient = gradient.whole(len(weight))
+    return (gradient.contiguous(),), (weight.numel(),), -(-weight.numel() // A_BLOCK)
 
 
 @cache

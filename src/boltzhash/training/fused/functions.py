@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from boltzhash.training.fused import THREADS, constant, kernel, launch
+from boltzhash.training.words_gradient import WordsGradient, put_off_of
 
 
 class DroppedRelu(torch.autograd.Function):
@@ -132,6 +133,7 @@ class SplitProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(x)
+        ctx.put_off = put_off_of(weight)
         # Tensor cores read 8 numbers at a time. The number of parts that leaves the least over is taken.
         parts = min(range(10, 17), key=lambda parts: x.shape[1] % (8 * parts))
         width = x.shape[1] // parts // 8 * 8
@@ -146,6 +148,9 @@ class SplitProduct(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None]:
         (x,) = ctx.saved_tensors
-        return None, x.T @ gradient
+        if ctx.put_off is None:
+            return None, x.T @ gradient
+        ctx.put_off.append(WordsGradient(x, gradient.contiguous()))
+        return None, None

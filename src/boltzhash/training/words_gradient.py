@@ -1,0 +1,94 @@
+"""The gradient of a layer that reads words, left in its parts until Adam needs it.
+
+Most of it is 0, since a batch has few of all words; still it is the largest matrix of a step. Adam can
+make a word's row of it when the weights of that word are at hand, and it is neither written nor read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from boltzhash.training.rows import Rows, SparseRows, stacked
+
+Integers = NDArray[np.int32]
+PUT_OFF = "put_off_gradients"  # the attribute of a weight
+
+
+class WordsGradient(NamedTuple):
+    """xᵀ G, not multiplied out."""
+
+    x: Rows
+    by_output: Tensor  # G, the derivative by what the layer put out
+
+    def plus(self, other: WordsGradient) -> WordsGradient:
+        """The sum, which is that of all their rows."""
+        return WordsGradient(stacked(self.x, other.x), torch.cat([self.by_output, other.by_output]))
+
+    def by_word(self, n_words: int) -> tuple[Integers, NDArray[Any], Integers]:
+        """Word by word, in which sparse rows it occurs, how much of it, and where the words end."""
+        assert isinstance(self.x, SparseRows)
+        indices, values, offsets = (t.numpy() for t in self.x)
+        shape = (self.x.n_rows, n_words)
+        by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
+        return by_word.indices, by_word.data, by_word.indptr
+
+    def whole(self, n_words: int) -> Tensor:
+        """Multiplied out: for each word, the sum of the rows of G in which it occurs."""
+        if isinstance(self.x, Tensor):
+            return self.x.T @ self.by_output
+        return weighted_sums(self.by_output, *map(torch.from_numpy, self.by_word(n_words)))
+
+
+def weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tensor) -> Tensor:
+    """Row i: Σ_j values_j table[indices_j] over the j from offsets_i up to offsets_{i+1}."""
+    sums: Tensor = embedding_bag(
+        indices,
+        table,
+        offsets,
+        mode="sum",
+        per_sample_weights=values,
+        include_last_offset=True,
+    )
+    return sums
+
+
+def put_off_of(weight: Tensor) -> list[WordsGradient] | None:
+    """Where gradients of this weight are to be left; None if it is to get them as ever."""
+    return getattr(weight, PUT_OFF, None)
+
+
+class PatientAdam(torch.optim.Adam):
+    """Gives the layers that read words a place to leave the parts of their gradients.
+
+    A weight's own ``grad`` then has what others add to it.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], **settings: Any) -> None:
+        super().__init__(weights, **settings)
+        self._put_off: dict[Tensor, list[WordsGradient]] = {}
+        for weight in weights:
+            if weight.dim() == 2:
+                self._put_off[weight] = []
+                setattr(weight, PUT_OFF, self._put_off[weight])
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        super().zero_grad(set_to_none)
+        for parts in self._put_off.values():
+            parts.clear()
+
+    def gradient_of(self, weight: Tensor) -> Tensor | WordsGradient | None:
+        """Whole, in parts if there is nothing else, or None if there is none."""
+        parts = self._put_off.get(weight, [])
+        if not parts:
+            return weight.grad
+        words = reduce(WordsGradient.plus, parts)
+        return words if weight.grad is None else words.whole(len(weight)) + weight.grad
