@@ -60,8 +60,8 @@ EXTENSIONS += [
     extension(
         "boltzhash.training._steps",
         ["src/boltzhash/training/_steps.c"],
-        [*THREADS, *([] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno"])],
-        extra_link_args=THREADS,
+        [] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno"],
+        extra_link_args=["-ldl"] if sys.platform == "linux" else [],
     ),
 ]
 if not WINDOWS:  # it has threads of POSIX; NumPy or faiss searches there

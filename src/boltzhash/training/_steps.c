@@ -4,17 +4,19 @@
  * most of which is 0, writes it and reads it again; it goes over the logits of a batch a dozen times. Here the
  * gradient of a word is made when its weights are at hand, and a row of logits stays in the cache.
  *
- * One thread does one half of the work, or one thread does both: what comes out is the same to the last bit. */
+ * The work is done in two halves, by two threads or by one: what comes out is the same to the last bit. */
 
+#ifndef _WIN32
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
+#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifndef _WIN32
-#include <pthread.h>
-#endif
 
 /* One binary for all x86-64 machines: the loops are compiled for each, and the loader takes the widest. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&         \
@@ -23,6 +25,7 @@
 #else
 #define FOR_EACH_CPU
 #endif
+#define AT_ONCE 2 /* words whose gradients are made before their weights are updated */
 #define LANES 16 /* sums and maxima that are kept side by side, so that they fit a vector */
 
 /* Two halves */
@@ -30,29 +33,40 @@
 typedef struct {
     void (*work)(const void *task, int half);
     const void *task;
+    atomic_int next;
 } Halves;
 
-#ifndef _WIN32
-static void *second_half(void *given)
+static void take_halves(void *given)
 {
-    const Halves *halves = given;
-    halves->work(halves->task, 1);
-    return NULL;
+    Halves *halves = given;
+    for (int half; (half = atomic_fetch_add(&halves->next, 1)) < 2;)
+        halves->work(halves->task, half);
 }
-#endif
 
-static void do_both(Halves halves, int threads)
+/* PyTorch's own threads: between its operations they keep their CPUs busy waiting, so that others would have
+ * to share those. They belong to the OpenMP library that it has loaded for all to see; where there is none by
+ * that name, this thread does both halves. */
+typedef void Parallel(void (*work)(void *), void *given, unsigned threads, unsigned flags);
+
+static Parallel *threads_of_pytorch(void)
 {
-#ifndef _WIN32
-    pthread_t other;
-    if (threads > 1 && pthread_create(&other, NULL, second_half, &halves) == 0) {
-        halves.work(halves.task, 0);
-        pthread_join(other, NULL);
-        return;
-    }
+#ifdef _WIN32
+    return NULL;
+#else
+    Parallel *found;
+    *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+    return found;
 #endif
-    halves.work(halves.task, 0);
-    halves.work(halves.task, 1);
+}
+
+static void do_both(void (*work)(const void *, int), const void *task, int threads)
+{
+    Halves halves = {work, task, 0};
+    Parallel *parallel = threads > 1 ? threads_of_pytorch() : NULL;
+    if (parallel != NULL)
+        parallel(take_halves, &halves, 2, 0);
+    else
+        take_halves(&halves);
 }
 
 /* Adam */
@@ -102,34 +116,42 @@ typedef struct {
     const float *amounts;
     const int32_t *ends;
     size_t n_outputs, middle, n_words;
-    float *gradients[2]; /* room for a row, of each half */
+    float *gradients[2]; /* room for some rows, of each half */
     Adam adam;
 } Words;
+
+static inline void gradient_of(const Words *t, size_t word, float *restrict gradient)
+{
+    const size_t n = t->n_outputs;
+    memset(gradient, 0, n * sizeof *gradient);
+    int32_t i = t->ends[word];
+    const int32_t end = t->ends[word + 1];
+    for (; i + 2 <= end; i += 2) {
+        const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
+        const float *restrict b = t->by_output + (size_t)t->documents[i + 1] * n;
+        const float of_a = t->amounts[i], of_b = t->amounts[i + 1];
+        for (size_t o = 0; o < n; o++)
+            gradient[o] += of_a * a[o] + of_b * b[o];
+    }
+    if (i < end) {
+        const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
+        const float of_a = t->amounts[i];
+        for (size_t o = 0; o < n; o++)
+            gradient[o] += of_a * a[o];
+    }
+}
 
 FOR_EACH_CPU
 static void update_words(const void *given, int half)
 {
     const Words *t = given;
     const size_t n = t->n_outputs, last = half ? t->n_words : t->middle;
-    float *restrict gradient = t->gradients[half];
-    for (size_t word = half ? t->middle : 0; word < last; word++) {
-        memset(gradient, 0, n * sizeof *gradient);
-        int32_t i = t->ends[word];
-        const int32_t end = t->ends[word + 1];
-        for (; i + 2 <= end; i += 2) {
-            const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
-            const float *restrict b = t->by_output + (size_t)t->documents[i + 1] * n;
-            const float of_a = t->amounts[i], of_b = t->amounts[i + 1];
-            for (size_t o = 0; o < n; o++)
-                gradient[o] += of_a * a[o] + of_b * b[o];
-        }
-        if (i < end) {
-            const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
-            const float of_a = t->amounts[i];
-            for (size_t o = 0; o < n; o++)
-                gradient[o] += of_a * a[o];
-        }
-        update(t->weight + word * n, gradient, t->mean + word * n, t->square + word * n, n, &t->adam);
+    float *gradient = t->gradients[half];
+    for (size_t word = half ? t->middle : 0; word < last; word += AT_ONCE) {
+        size_t count = last - word < AT_ONCE ? last - word : AT_ONCE, place = word * n;
+        for (size_t i = 0; i < count; i++)
+            gradient_of(t, word + i, gradient + i * n);
+        update(t->weight + place, gradient, t->mean + place, t->square + place, count * n, &t->adam);
     }
 }
 
@@ -140,8 +162,8 @@ static size_t middle_of(const int32_t *ends, size_t n_words)
     double all = ends[n_words] + a_word * (double)n_words;
     size_t word = 0;
     while (word < n_words && ends[word] + a_word * (double)word < all / 2)
-        word++;
-    return word;
+        word += AT_ONCE;
+    return word < n_words ? word : n_words;
 }
 
 /* Decoding */
@@ -356,7 +378,7 @@ static PyObject *adam_dense(PyObject *Py_UNUSED(module), PyObject *arguments)
         return refuse(b, 4, "weights, their moments and their gradient differ in size");
     Dense task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, floats(&b[0]), adam_of(given)};
     Py_BEGIN_ALLOW_THREADS
-    do_both((Halves){update_dense, &task}, threads);
+    do_both(update_dense, &task, threads);
     Py_END_ALLOW_THREADS
     release(b, 4);
     Py_RETURN_NONE;
@@ -376,16 +398,16 @@ static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
         b[0].len != b[1].len || b[0].len != b[2].len || floats(&b[3]) % n_outputs ||
         !fit_together(&b[4], &b[5], &b[6], floats(&b[3]) / n_outputs))
         return refuse(b, 7, "weights, their moments and the words of the documents do not fit together");
-    float *room = malloc(2 * n_outputs * sizeof *room);
+    float *room = malloc(2 * AT_ONCE * n_outputs * sizeof *room);
     if (room == NULL) {
         release(b, 7);
         return PyErr_NoMemory();
     }
     Words task = {b[0].buf, b[1].buf,  b[2].buf, b[3].buf, b[4].buf, b[5].buf, b[6].buf,
-                  n_outputs, middle_of(b[6].buf, n_words), n_words, {room, room + n_outputs},
+                  n_outputs, middle_of(b[6].buf, n_words), n_words, {room, room + AT_ONCE * n_outputs},
                   adam_of(given)};
     Py_BEGIN_ALLOW_THREADS
-    do_both((Halves){update_words, &task}, threads);
+    do_both(update_words, &task, threads);
     Py_END_ALLOW_THREADS
     free(room);
     release(b, 7);
@@ -408,7 +430,7 @@ static PyObject *decode(PyObject *Py_UNUSED(module), PyObject *arguments)
     Decoding task = {b[0].buf, b[1].buf,   b[2].buf, b[3].buf, b[4].buf, b[5].buf, {by_bias, by_bias + n_words},
                      n_documents, n_words};
     Py_BEGIN_ALLOW_THREADS
-    do_both((Halves){decode_documents, &task}, threads);
+    do_both(decode_documents, &task, threads);
     Py_END_ALLOW_THREADS
     release(b, 7);
     Py_RETURN_NONE;
@@ -426,7 +448,7 @@ static PyObject *dropped_relu(PyObject *Py_UNUSED(module), PyObject *arguments)
         return refuse(b, 3, "numbers, their chances and the result differ in size");
     Dropping task = {b[0].buf, b[1].buf, NULL, b[2].buf, n, threshold, scale};
     Py_BEGIN_ALLOW_THREADS
-    do_both((Halves){drop, &task}, threads);
+    do_both(drop, &task, threads);
     Py_END_ALLOW_THREADS
     release(b, 3);
     Py_RETURN_NONE;
@@ -443,7 +465,7 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
         return refuse(b, 3, "numbers, their gradient and the result differ in size");
     Dropping task = {b[0].buf, NULL, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
     Py_BEGIN_ALLOW_THREADS
-    do_both((Halves){drop_backward, &task}, threads);
+    do_both(drop_backward, &task, threads);
     Py_END_ALLOW_THREADS
     release(b, 3);
     Py_RETURN_NONE;
