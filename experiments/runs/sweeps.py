@@ -216,17 +216,6 @@ OBJECTIVE_RANKS = [
 # Eq. 19 to the letter: in the defaults, in the authors' recipe, and in all that the paper prints.
 HALF: dict[str, Any] = {"gradient": "straight-through-half"}
 HALF_AS_PRINTED = [objective(v, k, "printed", 0.0, **HALF) for v, k in (CORRELATED, INDEPENDENT)]
-# If the weight of 1 is reached slowly instead: over the first half of the epochs.
-RISING = [
-    Settings(
-        one.name.replace("rearranged", "rising"),
-        "CorrSH",
-        {**one.arguments, "kl_weight": (0.0, 1.0), "kl_ramp": 0.5},
-        as_published=True,
-    )
-    for one in OBJECTIVE
-    if one.arguments["bound"] == "rearranged"
-]
 
 
 def combined(part: str, rank: int, components: int, beta: float) -> Settings:
@@ -406,7 +395,6 @@ EXPERIMENTS: dict[str, list[Run]] = {
     # energies and without, with noise and without, correlated and independent bits.
     "objective": grid("objective", OBJECTIVE, MAIN, LENGTHS, range(5)),
     "objective-rank": grid("objective-rank", OBJECTIVE_RANKS, MAIN, [64], range(3)),
-    "objective-rising": grid("objective-rising", RISING, MAIN, [32, 128], range(3)),
     "half-gradient": grid("half-gradient", HALF_AS_PRINTED, MAIN, LENGTHS, range(3))
     + grid(
         "half-gradient",
