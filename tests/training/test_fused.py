@@ -122,7 +122,7 @@ def test_adam() -> None:
         [numbers(i, *s).cuda().requires_grad_() for i, s in enumerate(shapes)] for _ in "12"
     )
     rate = torch.tensor(1e-2, device="cuda")
-    optimizers = OneKernelAdam(ours, lr=rate, capturable=True), torch.optim.Adam(theirs, lr=1e-2)
+    optimizers = OneKernelAdam(ours, rate), torch.optim.Adam(theirs, lr=1e-2)
     for step in range(20):
         for weights, optimizer in zip((ours, theirs), optimizers, strict=True):
             for number, w in enumerate(weights):
@@ -141,7 +141,7 @@ def test_adam_and_the_gradient_of_words(n_documents: int, n_outputs: int) -> Non
     n_words, rate = 203, torch.tensor(1e-2, device="cuda")
     ours, theirs = (numbers(0, n_words, n_outputs).cuda().requires_grad_() for _ in "12")
     optimizers = (
-        OneKernelAdam([ours], lr=rate, capturable=True),
+        OneKernelAdam([ours], rate),
         torch.optim.Adam([theirs], lr=1e-2),
     )
     for step in range(20):

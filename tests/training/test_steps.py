@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 
@@ -89,7 +91,8 @@ def test_adam_goes_on_from_what_pytorchs_remembers() -> None:
         theirs.step()
     with torch.no_grad():
         weights[1].copy_(weights[0])
-    ours.load_state_dict(deepcopy(theirs.state_dict()))
+    ours.state[weights[1]] = deepcopy(theirs.state[weights[0]])
+    ours.param_groups[0]["lr"] = 0.1
     for weight, optimizer in zip(weights, (theirs, ours), strict=True):
         weight.grad = numbers(9, 50, 3)
         optimizer.step()
@@ -204,3 +207,13 @@ def test_what_does_not_fit_together_is_refused(spoilt: str) -> None:
     sparse_parts = (documents.astype(np.int32), amounts.astype(np.float32), ends.astype(np.int32))
     with pytest.raises(ValueError, match="do not fit together"):
         derivatives._steps.adam_of_words(*arrays, *sparse_parts, (1e-3, 1.0, 0.9, 0.999, 1e-8), 1)
+
+
+def test_a_fit_does_not_import_torchs_compiler() -> None:
+    """It would take a second, a tenth of a small fit."""
+    script = (
+        "import sys; from boltzhash import CorrSH; "
+        "CorrSH(8, epochs=1, device='cpu').fit(['stars and planets', 'bread and butter'] * 9); "
+        "assert 'torch.nn' in sys.modules; assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)

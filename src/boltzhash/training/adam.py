@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from boltzhash.training.words_gradient import PatientAdam, WordsGradient
+from boltzhash.training.words_gradient import Optimizer, PatientAdam, WordsGradient
 
 try:
     from boltzhash.training import _steps as _steps  # tests check whether it is there
@@ -15,7 +15,7 @@ except ImportError:  # no compiler when this was installed: PyTorch does it
     _steps = None  # type: ignore[assignment]
 
 
-def adam_of(model: nn.Module, device: torch.device) -> torch.optim.Adam:
+def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
     """Adam with its defaults: compiled if it can be, else PyTorch's own."""
     weights = list(model.parameters())
     if _steps is not None and device.type == "cpu" and all(map(_fits, weights)):
@@ -31,17 +31,14 @@ class CompiledAdam(PatientAdam):
     """torch.optim.Adam with its defaults, for float32 weights on a CPU."""
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is taken
+    def step(self) -> None:
         (group,) = self.param_groups
         threads = torch.get_num_threads()
         for p in group["params"]:
             gradient = self.gradient_of(p)
             if gradient is None:
                 continue
-            state = self.state[p]
-            if not state:
-                state["step"] = torch.zeros(())
-                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+            state = self.moments_of(p)
             state["step"] += 1
             numbers = _numbers(group, state["step"].item())
             moments = (state["exp_avg"].numpy(), state["exp_avg_sq"].numpy())

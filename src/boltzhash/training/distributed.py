@@ -26,6 +26,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, Share, Terms, take_batch
+from boltzhash.training.words_gradient import Optimizer
 
 
 @contextmanager
@@ -60,7 +61,7 @@ class DistributedSteps:
         batch_size: int,
         device: torch.device,
     ) -> None:
-        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self.optimizer: Optimizer = torch.optim.Adam(model.parameters(), fused=True)
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._step = step
         self._documents = documents
@@ -85,7 +86,7 @@ class DistributedSteps:
         for rate, places in zip(rates, self._batches_of_places(n), strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad()
             here = self._shares(places)[self._rank]
             if len(here):
                 batch = take_batch(self._documents, plan, plan.order[here], so_far, generator)

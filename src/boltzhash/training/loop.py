@@ -24,6 +24,7 @@ from boltzhash.training.distributed import DistributedSteps
 from boltzhash.training.memory import kept_memory
 from boltzhash.training.replay import ReplayedSteps
 from boltzhash.training.step_threads import StepThreads
+from boltzhash.training.words_gradient import Optimizer
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
@@ -181,7 +182,7 @@ def _epoch(
 class Steps(Protocol):
     """Runs epochs: sums of reconstruction and KL over the documents, and the bits of each."""
 
-    optimizer: torch.optim.Adam
+    optimizer: Optimizer
 
     def epoch(
         self, plan: Plan, rates: list[float], progress: float, seed: int
@@ -219,7 +220,7 @@ class PlainSteps:
             with self._threads.step(len(rows)):
                 batch = take_batch(self._documents, plan, rows, so_far, generator)
                 terms = self._step(batch)
-                self.optimizer.zero_grad(set_to_none=True)
+                self.optimizer.zero_grad()
                 terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 self.optimizer.step()
             sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
@@ -228,7 +229,7 @@ class PlainSteps:
 
 
 def _resume(
-    folder: Path, fingerprint: str, model: nn.Module, optimizer: torch.optim.Adam
+    folder: Path, fingerprint: str, model: nn.Module, optimizer: Optimizer
 ) -> list[EpochRecord]:
     """Load what an interrupted run with the same settings and data left, if anything."""
     stored = read_checkpoint(folder, fingerprint)
@@ -238,17 +239,15 @@ def _resume(
         return []
     arrays, records = stored
     logger.info("resuming from epoch %d, kept in %s", len(records), folder)
-    state = {}
     with torch.no_grad():
-        for number, (name, parameter) in enumerate(model.named_parameters()):
+        for name, parameter in model.named_parameters():
             parameter.copy_(torch.from_numpy(arrays[name]))
             if f"adam.step.{name}" not in arrays:  # a method took its steps itself
                 continue
-            state[number] = {
-                key: torch.from_numpy(arrays[f"adam.{key}.{name}"])
+            optimizer.state[parameter] = {
+                key: torch.from_numpy(arrays[f"adam.{key}.{name}"]).to(parameter.device)
                 for key in ("step", "exp_avg", "exp_avg_sq")
             }
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     return [EpochRecord(**record) for record in records]
 
 
@@ -256,7 +255,7 @@ def _save(
     folder: Path,
     fingerprint: str,
     model: nn.Module,
-    optimizer: torch.optim.Adam,
+    optimizer: Optimizer,
     history: list[EpochRecord],
 ) -> None:
     arrays = {}

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from boltzhash.training import fused
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
 from boltzhash.training.fused.adam import OneKernelAdam
+from boltzhash.training.words_gradient import Optimizer
 
 WARM_UP = 3  # steps that are run before any are recorded, in which libraries set themselves up
 AT_ONCE = 16  # steps of a graph
@@ -114,7 +115,7 @@ class ReplayedSteps:
         if key not in self._graphs:
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self._generator)
-            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad()
             with torch.cuda.graph(graph, stream=self._stream):
                 self._run(*key)
             self._graphs[key] = graph
@@ -141,7 +142,7 @@ class ReplayedSteps:
     def _one(self, rows: Tensor, rate: Tensor) -> Terms:
         """One step of these documents."""
         terms = self._step(self._batch(rows))
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -161,8 +162,8 @@ class ReplayedSteps:
         return Batch(inputs, targets, *where, companions, beside, labels=labels, rows=rows)
 
 
-def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:
+def _adam(model: nn.Module, device: torch.device) -> Optimizer:
     rate = torch.zeros((), device=device)
     if fused.fits(rate):
-        return OneKernelAdam(list(model.parameters()), lr=rate, capturable=True)
+        return OneKernelAdam(model.parameters(), rate)
     return torch.optim.Adam(model.parameters(), lr=rate, fused=True, capturable=True)

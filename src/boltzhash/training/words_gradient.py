@@ -6,9 +6,10 @@ make a word's row of it when the weights of that word are at hand, and it is nei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -66,24 +67,51 @@ def put_off_of(weight: Tensor) -> list[WordsGradient] | None:
     return getattr(weight, PUT_OFF, None)
 
 
-class PatientAdam(torch.optim.Adam):
+class Optimizer(Protocol):
+    """What takes the steps of a fit; torch.optim.Adam is one."""
+
+    param_groups: list[dict[str, Any]]
+    state: Any
+
+    def zero_grad(self) -> None: ...
+
+    def step(self) -> None: ...
+
+
+class PatientAdam:
     """Gives the layers that read words a place to leave the parts of their gradients.
 
-    A weight's own ``grad`` then has what others add to it.
+    A weight's own ``grad`` then has what others add to it. Settings are the defaults of torch.optim.Adam
+    and what is remembered is what it remembers, so that either can go on from the other. It is no
+    subclass of it: to make one imports torch's compiler, which takes a second.
     """
 
-    def __init__(self, weights: Sequence[Tensor], **settings: Any) -> None:
-        super().__init__(weights, **settings)
+    def __init__(self, weights: Iterable[Tensor], rate: float | Tensor = 1e-3) -> None:
+        settings = {"lr": rate, "betas": (0.9, 0.999), "eps": 1e-8}
+        self.param_groups: list[dict[str, Any]] = [{"params": list(weights), **settings}]
+        self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self._put_off: dict[Tensor, list[WordsGradient]] = {}
-        for weight in weights:
+        for weight in self.param_groups[0]["params"]:
             if weight.dim() == 2:
                 self._put_off[weight] = []
                 setattr(weight, PUT_OFF, self._put_off[weight])
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad(set_to_none)
+    def zero_grad(self) -> None:
+        for weight in self.param_groups[0]["params"]:
+            weight.grad = None
         for parts in self._put_off.values():
             parts.clear()
+
+    def moments_of(self, weight: Tensor) -> dict[str, Tensor]:
+        """The number of its steps and the averages of its gradient and of its square."""
+        state = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros((), device=weight.device)
+            state["exp_avg"], state["exp_avg_sq"] = (
+                torch.zeros_like(weight),
+                torch.zeros_like(weight),
+            )
+        return state
 
     def gradient_of(self, weight: Tensor) -> Tensor | WordsGradient | None:
         """Whole, in parts if there is nothing else, or None if there is none."""

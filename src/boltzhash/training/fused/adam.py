@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,15 +52,10 @@ class OneKernelAdam(PatientAdam):
     """torch.optim.Adam with its defaults, for weights and a learning rate on a GPU."""
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is taken
+    def step(self) -> None:
         (group,) = self.param_groups
         gradients = {p: g for p in group["params"] if (g := self.gradient_of(p)) is not None}
-        for p in gradients:
-            if not self.state[p]:
-                self.state[p]["step"] = torch.zeros((), device=p.device)
-                self.state[p]["exp_avg"] = torch.zeros_like(p)
-                self.state[p]["exp_avg_sq"] = torch.zeros_like(p)
-        torch._foreach_add_([self.state[p]["step"] for p in gradients], 1)
+        torch._foreach_add_([self.moments_of(p)["step"] for p in gradients], 1)
         arguments: list[Tensor | int] = []
         are_words: list[bool] = []
         n_blocks = 0
