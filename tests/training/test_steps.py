@@ -206,7 +206,9 @@ def test_what_does_not_fit_together_is_refused(spoilt: str) -> None:
     arrays = (weight, weight.copy(), weight.copy(), np.ones((2, 3), np.float32))
     sparse_parts = (documents.astype(np.int32), amounts.astype(np.float32), ends.astype(np.int32))
     with pytest.raises(ValueError, match="do not fit together"):
-        derivatives._steps.adam_of_words(*arrays, *sparse_parts, (1e-3, 1.0, 0.9, 0.999, 1e-8), 1)
+        derivatives._steps.adam_of_words(
+            *arrays, *sparse_parts, (1e-3, 1.0, 0.1, 0.999, 0.001, 1e-8), 1
+        )
 
 
 def test_a_fit_does_not_import_torchs_compiler() -> None:

@@ -359,24 +359,21 @@ static int fit_together(const Py_buffer *indices, const Py_buffer *values, const
     return 1;
 }
 
-static Adam adam_of(const float *given)
-{
-    return (Adam){given[0], given[1], 1 - given[2], given[3], 1 - given[3], given[4]};
-}
-
-#define NUMBERS "(fffff)" /* rate, root, beta1, beta2, epsilon */
+#define NUMBERS "(ffffff)" /* as in Adam */
+#define PLACES(adam)                                                                                \
+    &(adam).rate, &(adam).root, &(adam).rest1, &(adam).beta2, &(adam).rest2, &(adam).epsilon
 
 static PyObject *adam_dense(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer b[4]; /* weight, mean, square, gradient */
-    float given[5];
+    Adam adam;
     int threads;
-    if (!PyArg_ParseTuple(arguments, "w*w*w*y*" NUMBERS "i", &b[0], &b[1], &b[2], &b[3], &given[0],
-                          &given[1], &given[2], &given[3], &given[4], &threads))
+    if (!PyArg_ParseTuple(arguments, "w*w*w*y*" NUMBERS "i", &b[0], &b[1], &b[2], &b[3], PLACES(adam),
+                          &threads))
         return NULL;
     if (b[0].len != b[1].len || b[0].len != b[2].len || b[0].len != b[3].len)
         return refuse(b, 4, "weights, their moments and their gradient differ in size");
-    Dense task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, floats(&b[0]), adam_of(given)};
+    Dense task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, floats(&b[0]), adam};
     Py_BEGIN_ALLOW_THREADS
     do_both(update_dense, &task, threads);
     Py_END_ALLOW_THREADS
@@ -387,10 +384,10 @@ static PyObject *adam_dense(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer b[7]; /* weight, mean, square, by_output, documents, amounts, ends */
-    float given[5];
+    Adam adam;
     int threads;
     if (!PyArg_ParseTuple(arguments, "w*w*w*y*y*y*y*" NUMBERS "i", &b[0], &b[1], &b[2], &b[3], &b[4],
-                          &b[5], &b[6], &given[0], &given[1], &given[2], &given[3], &given[4], &threads))
+                          &b[5], &b[6], PLACES(adam), &threads))
         return NULL;
     size_t n_words = (size_t)b[6].len / sizeof(int32_t) - 1;
     size_t n_outputs = n_words ? floats(&b[0]) / n_words : 0;
@@ -405,7 +402,7 @@ static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     Words task = {b[0].buf, b[1].buf,  b[2].buf, b[3].buf, b[4].buf, b[5].buf, b[6].buf,
                   n_outputs, middle_of(b[6].buf, n_words), n_words, {room, room + AT_ONCE * n_outputs},
-                  adam_of(given)};
+                  adam};
     Py_BEGIN_ALLOW_THREADS
     do_both(update_words, &task, threads);
     Py_END_ALLOW_THREADS

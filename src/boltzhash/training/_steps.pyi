@@ -3,7 +3,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]
-Numbers = tuple[float, float, float, float, float]  # rate, root, β₁, β₂, ε
+Numbers = tuple[float, float, float, float, float, float]  # rate, root, 1 − β₁, β₂, 1 − β₂, ε
 
 def adam_dense(
     weight: Floats,

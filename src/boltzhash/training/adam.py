@@ -51,8 +51,8 @@ class CompiledAdam(PatientAdam):
                 _steps.adam_dense(*places, gradient.contiguous().numpy(), numbers, threads)
 
 
-def _numbers(group: dict[str, Any], step: float) -> tuple[float, float, float, float, float]:
+def _numbers(group: dict[str, Any], step: float) -> tuple[float, float, float, float, float, float]:
     """What the averages, which started at 0, make of the learning rate, and the rest of the settings."""
     beta1, beta2 = group["betas"]
     rate, root = group["lr"] / (1 - beta1**step), (1 - beta2**step) ** -0.5
-    return rate, root, beta1, beta2, group["eps"]
+    return rate, root, 1 - beta1, beta2, 1 - beta2, group["eps"]
