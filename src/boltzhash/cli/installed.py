@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import platform
 import re
 import sys
 from importlib import metadata
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,13 @@ def gather() -> dict[str, Any]:
 
 
 def is_compiled(name: str) -> bool:
-    """Whether the part was compiled, and can be loaded."""
+    """Whether the part was compiled, and can be loaded; without its room, which may need torch."""
+    folder = Path(__file__).parents[1].joinpath(*name.split(".")[:-1])
+    spec = PathFinder.find_spec(f"boltzhash.{name}", [str(folder)])
     try:
-        importlib.import_module(f"boltzhash.{name}")
+        return spec is not None and module_from_spec(spec) is not None
     except ImportError:
         return False
-    return True
 
 
 def gpus() -> list[str] | None:
