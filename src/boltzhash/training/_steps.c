@@ -9,11 +9,11 @@
 #ifndef _WIN32
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,18 @@
 
 /* Two halves */
 
+typedef void Work(const void *task, int half);
+
+#ifdef _WIN32
+static void do_both(Work *work, const void *task, int threads)
+{
+    (void)threads;
+    work(task, 0);
+    work(task, 1);
+}
+#else
 typedef struct {
-    void (*work)(const void *task, int half);
+    Work *work;
     const void *task;
     atomic_int next;
 } Halves;
@@ -43,31 +53,21 @@ static void take_halves(void *given)
         halves->work(halves->task, half);
 }
 
-/* PyTorch's own threads: between its operations they keep their CPUs busy waiting, so that others would have
- * to share those. They belong to the OpenMP library that it has loaded for all to see; where there is none by
- * that name, this thread does both halves. */
-typedef void Parallel(void (*work)(void *), void *given, unsigned threads, unsigned flags);
-
-static Parallel *threads_of_pytorch(void)
-{
-#ifdef _WIN32
-    return NULL;
-#else
-    Parallel *found;
-    *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-    return found;
-#endif
-}
-
-static void do_both(void (*work)(const void *, int), const void *task, int threads)
+/* Two threads are PyTorch's own: between its operations they keep their CPUs busy waiting, so that others would
+ * have to share those. They belong to the OpenMP library that it has loaded for all to see; where there is none
+ * by that name, this thread does both halves. */
+static void do_both(Work *work, const void *task, int threads)
 {
     Halves halves = {work, task, 0};
-    Parallel *parallel = threads > 1 ? threads_of_pytorch() : NULL;
+    void (*parallel)(void (*)(void *), void *, unsigned n_threads, unsigned flags) = NULL;
+    if (threads > 1)
+        *(void **)&parallel = dlsym(RTLD_DEFAULT, "GOMP_parallel");
     if (parallel != NULL)
         parallel(take_halves, &halves, 2, 0);
     else
         take_halves(&halves);
 }
+#endif
 
 /* Adam */
 
