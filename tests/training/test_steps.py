@@ -179,6 +179,12 @@ def test_dropping(shape: tuple[int, int]) -> None:
     torch.testing.assert_close(x.grad, torch.where(kept, gradient / 0.8, 0.0), rtol=1e-4, atol=0)
 
 
+def test_nearly_everything_can_be_dropped() -> None:
+    out = dropped_relu(torch.ones(400, 1000), 1 - 1e-9, torch.Generator().manual_seed(0))
+    assert (out > 0).sum() < 40
+    assert out.isfinite().all()
+
+
 def test_how_much_is_dropped_and_that_neighbours_are_independent() -> None:
     """Of 400,000 numbers, their first and their second half, and those that come from one draw."""
     x = torch.ones(400, 1000)

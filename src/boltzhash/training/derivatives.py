@@ -1,8 +1,8 @@
-"""The two layers that touch every word, with derivatives written by hand: for the CPU.
+"""The two layers that touch every word, and dropout, with derivatives written by hand: for the CPU.
 
 What autograd would do is correct but wasteful there. It sorts the words of a batch for the
 gradient of the first layer, and it passes over a matrix of documents × words a dozen times for the
-decoder's. Here both are a few passes; tests compare them with autograd's.
+decoder's. Here they are a few passes; tests compare them with autograd's.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class DroppedRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         x, out = x.contiguous(), torch.empty_like(x)
-        threshold = round(rate * 2**16)
+        threshold = min(round(rate * 2**16), 2**16 - 1)  # something is always kept
         chances = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
         chances.random_(-(2**63), None, generator=generator)
         ctx.scale = 2**16 / (2**16 - threshold)
