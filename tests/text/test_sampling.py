@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from boltzhash import LSH, NASH, CorrSH
 from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared import deep
 from boltzhash.hashers.shared.trained import TrainedHasher
-from boltzhash.text import sampling
+from boltzhash.text import counting, sampling
 from boltzhash.text.counting import Counts
 from boltzhash.text.sampling import ENDLESS, Room, Sample, make_room, parse_memory, take_sample
 from boltzhash.text.tfidf import TfIdf
@@ -65,6 +66,16 @@ def test_as_many_are_kept_as_are_wanted_at_most(n: int) -> None:
     assert numbers == sorted(set(numbers))
     assert sample.n_documents == n
     assert len(sample.words) == n + 10  # of all documents
+
+
+def test_blocks_of_which_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten million documents a hundred thousand are wanted: many blocks have none of them."""
+    monkeypatch.setattr(counting, "BLOCK", 10)
+    texts = numbered(3000)
+    sample = take_sample(iter(texts), None, ENDLESS._replace(most_documents=100), seed=1)
+    found = documents_of(sample)
+    assert len(found) == 100
+    assert all(dict(Counter(texts[int(min(d)[6:])].split())) == d for d in found)
 
 
 def test_a_default_fit_learns_from_a_sample_of_many_documents(

@@ -111,9 +111,10 @@ def joined(blocks: list[Counts]) -> Counts:
     """The documents of all blocks, one after the other."""
     if len(blocks) == 1:
         return blocks[0]
-    ends = [np.zeros(1, dtype=np.int64)]
+    ends, n_values = [np.zeros(1, dtype=np.int64)], 0
     for block in blocks:
-        ends.append(ends[-1][-1] + block.ends[1:])
+        ends.append(n_values + block.ends[1:])  # a block may have no documents
+        n_values += len(block.values)
     return Counts(
         np.concatenate([block.values for block in blocks] or [np.empty(0)]),
         np.concatenate([block.numbers for block in blocks] or [np.empty(0, dtype=np.int32)]),
