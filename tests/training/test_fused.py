@@ -133,10 +133,15 @@ def test_adam() -> None:
 
 
 @pytest.mark.parametrize(("n_documents", "n_outputs"), [(3, 4), (130, 500), (600, 8), (20, 7)])
-def test_adam_and_the_gradient_of_words(n_documents: int, n_outputs: int) -> None:
+def test_adam_and_the_gradient_of_words(
+    n_documents: int, n_outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beside torch's own with the gradient multiplied out; more documents than a block can list, too."""
+    from boltzhash.training.fused import adam
     from boltzhash.training.fused.adam import OneKernelAdam
     from boltzhash.training.fused.functions import SplitProduct
+
+    monkeypatch.setattr(adam, "FEWEST_WORDS", 1)
 
     n_words, rate = 203, torch.tensor(1e-2, device="cuda")
     ours, theirs = (numbers(0, n_words, n_outputs).cuda().requires_grad_() for _ in "12")

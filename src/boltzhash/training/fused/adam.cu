@@ -34,8 +34,8 @@ __device__ void update(float *weights, const float *gradients, float *means, flo
 // Words x of documents, (documents, words), and the derivative by what the layer put out, (documents, outputs).
 // A warp lists the documents of one word; then a thread updates four of its weights at a time.
 __device__ void update_words(float *weights, const float *x, const float *by_output, float *means,
-                             float *squares, int n_words, int n_outputs, int n_documents, int block, float rate, float step,
-                             const Settings &s)
+                             float *squares, int n_words, int n_outputs, int n_documents, int block,
+                             float rate, float step, const Settings &s)
 {
     __shared__ float amounts[WORDS][DOCUMENTS];
     __shared__ short documents[WORDS][DOCUMENTS];

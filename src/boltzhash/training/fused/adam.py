@@ -20,6 +20,9 @@ from boltzhash.training.words_gradient import PatientAdam, WordsGradient
 A_BLOCK = 4 * THREADS  # weights
 WORDS_A_BLOCK = THREADS // 32
 MOST_DOCUMENTS = 512  # whose words a block can list
+FEWEST_WORDS = (
+    4096  # fewer may be features, all of which every document has: a product is faster then
+)
 
 
 @cache
@@ -81,7 +84,8 @@ def _parts(
     if isinstance(gradient, WordsGradient):
         x, by_output = gradient
         assert isinstance(x, Tensor)
-        if weight.shape[1] % 4 == 0 and len(x) <= MOST_DOCUMENTS:
+        is_listed = len(weight) >= FEWEST_WORDS and len(x) <= MOST_DOCUMENTS
+        if is_listed and weight.shape[1] % 4 == 0:
             blocks = -(-len(weight) // WORDS_A_BLOCK)
             return (x.contiguous(), by_output), (*weight.shape, len(x)), blocks
         gradient = gradient.whole(len(weight))
