@@ -66,6 +66,7 @@ class SparseLinear(Linear):
 def sparse_linear(x: Rows, weight: Tensor, bias: Tensor) -> Tensor:
     """x @ weight + bias of rows (n, n_inputs) that may be sparse.
 
+    >>> from boltzhash.training.rows import SparseRows
     >>> second = SparseRows(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([0, 1]))
     >>> sparse_linear(second, torch.tensor([[1.0], [3.0]]), torch.tensor([0.5]))
     tensor([[6.5000]])
