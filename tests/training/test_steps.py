@@ -179,6 +179,13 @@ def test_dropping(shape: tuple[int, int]) -> None:
     torch.testing.assert_close(x.grad, torch.where(kept, gradient / 0.8, 0.0), rtol=1e-4, atol=0)
 
 
+def test_what_is_not_a_number_is_not_hidden() -> None:
+    """Or a fit that diverges would go on as if nothing had happened."""
+    x = torch.full((20, 100), torch.nan)
+    kept = dropped_relu(x, 0.2, torch.Generator().manual_seed(0)).isnan()
+    assert 0.7 < kept.double().mean() < 0.9
+
+
 def test_nearly_everything_can_be_dropped() -> None:
     out = dropped_relu(torch.ones(400, 1000), 1 - 1e-9, torch.Generator().manual_seed(0))
     assert (out > 0).sum() < 40

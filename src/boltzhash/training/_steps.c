@@ -305,7 +305,7 @@ static void drop(const void *given, int half)
     const int32_t threshold = t->threshold, shift = half ? 16 : 0;
     const float scale = t->scale;
     for (size_t i = 0; i < last - first; i++) {
-        float positive = x[i] > 0 ? x[i] * scale : 0.0f;
+        float positive = x[i] <= 0 ? 0.0f : x[i] * scale; /* what is not a number stays so, to be noticed */
         out[i] = (int32_t)(chances[i] >> shift & 0xffff) < threshold ? 0.0f : positive;
     }
 }

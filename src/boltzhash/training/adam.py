@@ -7,12 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from boltzhash.training.derivatives import _steps
 from boltzhash.training.words_gradient import Optimizer, PatientAdam, WordsGradient
-
-try:
-    from boltzhash.training import _steps as _steps  # tests check whether it is there
-except ImportError:  # no compiler when this was installed: PyTorch does it
-    _steps = None  # type: ignore[assignment]
 
 
 def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
