@@ -313,6 +313,9 @@ class CorrSH(DeepHasher):
         from boltzhash.training.batches import Terms
         from boltzhash.training.distributions import BernoulliMixture
 
+        at_once = self._at_once(model, batch)
+        if at_once is not None:
+            return at_once
         outputs, beside = self._encoded(model, batch)
         posterior = self._boltzmann(outputs)
         estimate, prior = model.parts["gradient"], model.parts["prior"]
@@ -355,6 +358,43 @@ class CorrSH(DeepHasher):
             at_s = objectives.printed_at_s(posterior, prior, s).detach().mean()
             reconstruction, kl = reconstruction - beta * at_s, kl - at_s
         return Terms(loss, reconstruction, kl / self._n_networks(), posterior.location > 0)
+
+    def _at_once(self, model: Autoencoder, batch: Batch) -> Terms | None:
+        """The same on a GPU in few launches, if there are kernels for all of it."""
+        if batch.progress.device.type != "cuda":
+            return None
+        from boltzhash.training import fused
+        from boltzhash.training.distributions import FairBits
+        from boltzhash.training.fused import bound
+        from boltzhash.training.gradients import StraightThrough
+        from boltzhash.training.tensors import linear_ramp
+
+        estimate, prior = model.parts["gradient"], model.parts["prior"]
+        is_usual = isinstance(estimate, StraightThrough) and isinstance(prior, FairBits)
+        if self.rank == "full" or self.bound == "printed" or self.ranking or not is_usual:
+            return None
+        n = self._n_networks()
+        settings = bound.Settings(
+            rank=int(self.rank),
+            n_components=self.n_components,
+            n_networks=n,
+            straight_through=estimate.scale,
+            contrast_weight=self.contrast * CONTRAST_BITS / self.n_bits,
+            temperature=CONTRAST_TEMPERATURE,
+            compares_bits=self._compared_codes() == "bits",
+        )
+        if not bound.takes(model, batch, self.n_bits, settings):
+            return None
+        device = batch.progress.device
+
+        def on_device(value: Tensor | float) -> Tensor:
+            return fused.constant(value, device) if isinstance(value, float | int) else value
+
+        beta = batch.once("beta", lambda: on_device(self._beta(batch) / n))
+        noise = batch.once(
+            "noise", lambda: on_device(linear_ramp(self.decoder_noise, batch.progress))
+        )
+        return bound.bound_terms(model, batch, beta, noise, settings)
 
     def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import BernoulliMixturePrior, FairBits

@@ -8,7 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from boltzhash.training.derivatives import _steps
-from boltzhash.training.words_gradient import Optimizer, PatientAdam, WordsGradient
+from boltzhash.training.words_gradient import (
+    BiasGradient,
+    Optimizer,
+    PatientAdam,
+    WordsGradient,
+)
 
 
 def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
@@ -44,6 +49,7 @@ class CompiledAdam(PatientAdam):
                 by_output = gradient.by_output.numpy()
                 _steps.adam_of_words(*places, by_output, *words, numbers, threads)
             else:
+                assert not isinstance(gradient, BiasGradient)  # only layers on a GPU leave those
                 _steps.adam_dense(*places, gradient.contiguous().numpy(), numbers, threads)
 
 

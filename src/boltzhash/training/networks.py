@@ -15,7 +15,7 @@ from torch.nn.utils.parametrize import cached, is_parametrized, register_paramet
 
 from boltzhash.training import derivatives, fused
 from boltzhash.training.derivatives import SparseProduct, drops_compiled
-from boltzhash.training.fused.functions import DroppedRelu, SplitProduct
+from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, drops_in_kernel
 from boltzhash.training.rows import Rows, stacked
 
 PARTS = ("weight", "bias")
@@ -33,9 +33,6 @@ def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         on_cpu: Tensor = derivatives.DroppedRelu.apply(x, rate, generator)  # type: ignore[no-untyped-call]
         return on_cpu
     u = torch.empty_like(x).uniform_(generator=generator)  # bernoulli_ takes longer
-    if fused.fits(x):
-        dropped: Tensor = DroppedRelu.apply(x, u, rate)  # type: ignore[no-untyped-call]
-        return dropped
     return x.relu() * u.ge_(rate).div_(1 - rate)
 
 
@@ -54,6 +51,15 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.addmm(self.bias, x, self.weight)
+
+
+def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generator) -> Tensor:
+    """relu(x W + b), then dropout."""
+    if drops_in_kernel(x, layer.weight, generator):
+        parts = (x, layer.weight, layer.bias)
+        dropped: Tensor = DroppedLayer.apply(*parts, rate, generator)  # type: ignore[no-untyped-call]
+        return dropped
+    return dropped_relu(layer(x), rate, generator)
 
 
 class SparseLinear(Linear):
@@ -187,19 +193,20 @@ class InferenceNetwork(nn.Module):
             both = self.forward(stacked(x, neighbour), generator)
             halves = {name: values.chunk(2) for name, values in both.items()}
             return {name: own for name, (own, _) in halves.items()}, halves[head][1]
-        h, beside = self._hidden(stacked(x, neighbour), generator).chunk(2)
+        h, beside = self.hidden(stacked(x, neighbour), generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
         return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
 
     def _joined_heads(self, x: Rows, generator: torch.Generator) -> Tensor:
         if self.n_hidden:
-            joined: Tensor = self.heads(self._hidden(x, generator))
+            joined: Tensor = self.heads(self.hidden(x, generator))
             return joined
         return sparse_linear(x, self.heads.weight, self.heads.bias)
 
-    def _hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
-        h = dropped_relu(self.hidden1(x), self.dropout_rate, generator)
-        return dropped_relu(self.hidden2(h), self.dropout_rate, generator)
+    def hidden(self, x: Rows, generator: torch.Generator) -> Tensor:
+        """What the heads read."""
+        h = dropped_layer(self.hidden1, x, self.dropout_rate, generator)
+        return dropped_layer(self.hidden2, h, self.dropout_rate, generator)
 
     def arrays(self) -> dict[str, Tensor]:
         """The weights by name, those of each head by themselves."""

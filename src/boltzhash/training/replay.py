@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from boltzhash.training import fused
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
 from boltzhash.training.fused.adam import OneKernelAdam
+from boltzhash.training.fused.chance import CountedChance
 from boltzhash.training.words_gradient import Optimizer
 
 WARM_UP = 3  # steps that are run before any are recorded, in which libraries set themselves up
@@ -46,7 +47,7 @@ class ReplayedSteps:
         labels = documents.labels
         self._labels = None if labels is None else RowsOnDevice(labels, device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._generator = torch.Generator(device)
+        self._generator = CountedChance(device)
         self._graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}
         self._taken: dict[int, int] = {}  # steps with that many documents that were not replayed
         self._device = device
@@ -114,7 +115,8 @@ class ReplayedSteps:
             return
         if key not in self._graphs:
             graph = torch.cuda.CUDAGraph()
-            graph.register_generator_state(self._generator)
+            # Its state, as a generator of torch's own class: others are refused.
+            graph.register_generator_state(self._generator.graphsafe_get_state())
             self.optimizer.zero_grad()
             with torch.cuda.graph(graph, stream=self._stream):
                 self._run(*key)
@@ -125,9 +127,11 @@ class ReplayedSteps:
         places = self._places[: n_steps * n_rows]
         rows = self._order.index_select(0, places)
         rates = self._rates.index_select(0, self._numbers[:n_steps])
+        seeds = self._generator.seeds(n_steps)
+        of_run: dict[str, Tensor] = {}
         seen = [
-            self._one(batch, rate)
-            for batch, rate in zip(rows.view(n_steps, n_rows), rates, strict=True)
+            self._one(batch, of_run, rate, seed)
+            for batch, rate, seed in zip(rows.view(n_steps, n_rows), rates, seeds, strict=True)
         ]
         sums = torch.stack([term for terms in seen for term in (terms.reconstruction, terms.kl)])
         self._sums += n_rows * sums.view(-1, 2).sum(0)
@@ -139,9 +143,10 @@ class ReplayedSteps:
         self._numbers += n_steps
         self._places += n_steps * n_rows
 
-    def _one(self, rows: Tensor, rate: Tensor) -> Terms:
+    def _one(self, rows: Tensor, of_run: dict[str, Tensor], rate: Tensor, seed: Tensor) -> Terms:
         """One step of these documents."""
-        terms = self._step(self._batch(rows))
+        self._generator.begin_step(seed)
+        terms = self._step(self._batch(rows)._replace(of_run=of_run))
         self.optimizer.zero_grad()
         terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for group in self.optimizer.param_groups:
@@ -150,16 +155,20 @@ class ReplayedSteps:
         return Terms(*(term.detach() for term in terms))
 
     def _batch(self, rows: Tensor) -> Batch:
-        inputs, targets = self._inputs.take(rows), self._targets.take(rows)
+        targets = self._targets.take(rows)
         companions = tuple(self._inputs.take(c.index_select(0, rows)) for c in self._companions)
         labels = None if self._labels is None else self._labels.take(rows)
-        beside = None
-        if self._neighbour is not None:
+        beside = together = None
+        if self._neighbour is None:
+            inputs = self._inputs.take(rows)
+        else:
             neighbour = self._neighbour.index_select(0, rows)
             targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
-            beside = self._inputs.take(neighbour)
+            together = self._inputs.take(torch.cat([rows, neighbour]))
+            inputs, beside = together.chunk(2)
         where = (self._progress, self._generator)
-        return Batch(inputs, targets, *where, companions, beside, labels=labels, rows=rows)
+        batch = Batch(inputs, targets, *where, companions, beside)
+        return batch._replace(labels=labels, rows=rows, together=together)
 
 
 def _adam(model: nn.Module, device: torch.device) -> Optimizer:

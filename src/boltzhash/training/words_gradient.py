@@ -1,7 +1,8 @@
-"""The gradient of a layer that reads words, left in its parts until Adam needs it.
+"""Gradients that are left in their parts until Adam needs them.
 
-Most of it is 0, since a batch has few of all words; still it is the largest matrix of a step. Adam can
-make a word's row of it when the weights of that word are at hand, and it is neither written nor read.
+Most of that of a layer that reads words is 0, since a batch has few of all words; still it is the
+largest matrix of a step. Adam can make a word's row of it when the weights of that word are at hand, and
+it is neither written nor read. On a GPU it sums the gradients of biases, too: a launch less for each.
 """
 
 from __future__ import annotations
@@ -49,6 +50,19 @@ class WordsGradient(NamedTuple):
         return weighted_sums(self.by_output, *map(torch.from_numpy, self.by_word(n_words)))
 
 
+class BiasGradient(NamedTuple):
+    """1ᵀ G, not summed: what a bias that was added to every row gets."""
+
+    by_output: Tensor
+
+    def plus(self, other: BiasGradient) -> BiasGradient:
+        return BiasGradient(torch.cat([self.by_output, other.by_output]))
+
+    def whole(self, n: int) -> Tensor:
+        assert self.by_output.shape[1] == n
+        return self.by_output.sum(0)
+
+
 def weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tensor) -> Tensor:
     """Row i: Σ_j values_j table[indices_j] over the j from offsets_i up to offsets_{i+1}."""
     sums: Tensor = embedding_bag(
@@ -62,7 +76,7 @@ def weighted_sums(table: Tensor, indices: Tensor, values: Tensor, offsets: Tenso
     return sums
 
 
-def put_off_of(weight: Tensor) -> list[WordsGradient] | None:
+def put_off_of(weight: Tensor) -> list[Any] | None:
     """Where gradients of this weight are to be left; None if it is to get them as ever."""
     return getattr(weight, PUT_OFF, None)
 
@@ -79,7 +93,7 @@ class Optimizer(Protocol):
 
 
 class PatientAdam:
-    """Gives the layers that read words a place to leave the parts of their gradients.
+    """Gives layers a place to leave the parts of their gradients.
 
     A weight's own ``grad`` then has what others add to it. Settings are the defaults of torch.optim.Adam
     and what is remembered is what it remembers, so that either can go on from the other. It is no
@@ -90,11 +104,10 @@ class PatientAdam:
         settings = {"lr": rate, "betas": (0.9, 0.999), "eps": 1e-8}
         self.param_groups: list[dict[str, Any]] = [{"params": list(weights), **settings}]
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
-        self._put_off: dict[Tensor, list[WordsGradient]] = {}
+        self._put_off: dict[Tensor, list[Any]] = {}
         for weight in self.param_groups[0]["params"]:
-            if weight.dim() == 2:
-                self._put_off[weight] = []
-                setattr(weight, PUT_OFF, self._put_off[weight])
+            self._put_off[weight] = []
+            setattr(weight, PUT_OFF, self._put_off[weight])
 
     def zero_grad(self) -> None:
         for weight in self.param_groups[0]["params"]:
@@ -113,10 +126,10 @@ class PatientAdam:
             )
         return state
 
-    def gradient_of(self, weight: Tensor) -> Tensor | WordsGradient | None:
+    def gradient_of(self, weight: Tensor) -> Tensor | WordsGradient | BiasGradient | None:
         """Whole, in parts if there is nothing else, or None if there is none."""
         parts = self._put_off.get(weight, [])
         if not parts:
             return weight.grad
-        words = reduce(WordsGradient.plus, parts)
-        return words if weight.grad is None else words.whole(len(weight)) + weight.grad
+        gradient: WordsGradient | BiasGradient = reduce(lambda some, more: some.plus(more), parts)
+        return gradient if weight.grad is None else gradient.whole(len(weight)) + weight.grad

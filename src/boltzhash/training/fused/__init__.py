@@ -27,7 +27,7 @@ def fits(*tensors: Tensor) -> bool:
 @cache
 def _compiles() -> bool:
     try:
-        kernel("dropped_relu")
+        kernel("dropped_layer")
     except Exception as error:  # whatever is missing: training continues without them, only slower
         logger.info("no fused kernels: %s", error)
         return False
@@ -36,15 +36,29 @@ def _compiles() -> bool:
 
 @cache
 def kernel(name: str, source: str | None = None) -> Any:
-    """The kernel of this name, from the file of this name unless its source is given."""
-    text = source or (files(__name__) / f"{name}.cu").read_text()
+    """The kernel of this name, from the file of its function unless its source is given."""
+    text = source or source_of(f"{name.removesuffix('_backward')}.cu")
     return torch.cuda._compile_kernel(text, name)
+
+
+def source_of(file: str) -> str:
+    """What is in a file, and in the one that it includes: the compiler sees no folder."""
+    text = (files(__name__) / file).read_text()
+    return text.replace('#include "chance.cuh"', (files(__name__) / "chance.cuh").read_text())
 
 
 def launch(name: str, n_threads: int, *arguments: Tensor | int) -> None:
     """Run a kernel that has one thread per element."""
-    blocks = -(-n_threads // THREADS)
-    kernel(name)(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=list(arguments))
+    run_blocks(name, -(-n_threads // THREADS), *arguments)
+
+
+def run_blocks(
+    name: str, n_blocks: int, *arguments: Tensor | int, threads: int = THREADS, memory: int = 0
+) -> None:
+    """Run so many blocks of a kernel; ``memory`` is what each has to share, in bytes."""
+    kernel(name)(
+        grid=(n_blocks, 1, 1), block=(threads, 1, 1), args=list(arguments), shared_mem=memory
+    )
 
 
 @cache

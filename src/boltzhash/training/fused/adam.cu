@@ -85,3 +85,25 @@ __device__ void update_words(float *weights, const float *x, const float *by_out
         ((float4 *)squares)[place] = v;
     }
 }
+
+// The derivative by what a layer put out, (rows, outputs), whose sum over the rows is that by its bias. A block has
+// 64 outputs, and each of its four groups of threads every fourth row.
+__device__ void update_sums(float *weights, const float *by_output, float *means, float *squares, int n_outputs,
+                            int n_rows, int block, float rate, float step, const Settings &s)
+{
+    __shared__ float sums[4][64];
+    int own = threadIdx.x % 64, group = threadIdx.x / 64, i = block * 64 + own;
+    float sum = 0;
+    if (i < n_outputs)
+#pragma unroll 8
+        for (int row = group; row < n_rows; row += 4)
+            sum += by_output[(long long)row * n_outputs + i];
+    sums[group][own] = sum;
+    __syncthreads();
+    if (group > 0 || i >= n_outputs)
+        return;
+    rate /= -expm1f(step * s.log_beta1);
+    float root = sqrtf(-expm1f(step * s.log_beta2));
+    float gradient = sums[0][own] + sums[1][own] + sums[2][own] + sums[3][own];
+    update_one(weights[i], gradient, means[i], squares[i], rate, root, s);
+}

@@ -8,29 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from boltzhash.training.fused import THREADS, constant, kernel, launch
-from boltzhash.training.words_gradient import WordsGradient, put_off_of
-
-
-class DroppedRelu(torch.autograd.Function):
-    """relu(x), then dropout by the uniform numbers u: ``apply(x, u, rate)``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, u: Tensor, rate: float) -> Tensor:
-        x, u = x.contiguous(), u.contiguous()
-        out = torch.empty_like(x)
-        ctx.rate = constant(rate, x.device)
-        launch("dropped_relu", x.numel(), x, u, ctx.rate, out, x.numel())
-        ctx.save_for_backward(out)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (out,) = ctx.saved_tensors
-        by_x, n = torch.empty_like(out), out.numel()
-        launch("dropped_relu_backward", n, out, gradient.contiguous(), ctx.rate, by_x, n)
-        return by_x, None, None
+from boltzhash.training.fused import THREADS, kernel, launch, run_blocks
 
 
 class LowRankDraws(torch.autograd.Function):
@@ -101,56 +79,22 @@ class WordLogLikelihood(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
         logits, targets = logits.contiguous(), targets.contiguous()
         value, log_normalizers, totals = (logits.new_empty(len(logits)) for _ in range(3))
-        kernel("word_log_likelihood")(
-            grid=(len(logits), 1, 1),
-            block=(1024, 1, 1),
-            args=[logits, targets, value, log_normalizers, totals, logits.shape[1]],
-        )
-        ctx.save_for_backward(logits, targets, log_normalizers, totals)
+        bias = logits.new_zeros(logits.shape[1])
+        given = (logits, bias, targets, value, log_normalizers, totals)
+        run_blocks("word_log_likelihood", len(logits), *given, *logits.shape, threads=1024)
+        ctx.save_for_backward(logits, bias, targets, log_normalizers, totals)
         return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        logits, targets, log_normalizers, totals = ctx.saved_tensors
+        logits, bias, targets, log_normalizers, totals = ctx.saved_tensors
         n_documents, n_words = logits.shape
         by_logits = torch.empty_like(logits)
-        given = (logits, targets, log_normalizers, totals, gradient, gradient.stride(0))
+        given = (logits, bias, targets, log_normalizers, totals, gradient, gradient.stride(0))
         kernel("word_log_likelihood_backward")(
             grid=(-(-n_words // THREADS), n_documents, 1),
             block=(THREADS, 1, 1),
-            args=[*given, by_logits, n_words],
+            args=[*given, by_logits, n_documents, n_words],
         )
         return by_logits, None
-
-
-class SplitProduct(torch.autograd.Function):
-    """x W for few rows x and many columns: ``apply(x, weight)``, differentiable in W.
-
-    Otherwise one block of a GPU sums all columns of its part of the result, and most of the GPU is idle.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        ctx.put_off = put_off_of(weight)
-        # Tensor cores read 8 numbers at a time. The number of parts that leaves the least over is taken.
-        parts = min(range(10, 17), key=lambda parts: x.shape[1] % (8 * parts))
-        width = x.shape[1] // parts // 8 * 8
-        split = parts * width
-        if split == 0:
-            return x @ weight
-        left = x[:, :split].view(len(x), parts, width).transpose(0, 1)
-        sums = torch.bmm(left, weight[:split].view(parts, width, -1))
-        if split == x.shape[1]:
-            return sums.sum(0)
-        return torch.addmm(sums.sum(0), x[:, split:], weight[split:])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None]:
-        (x,) = ctx.saved_tensors
-        if ctx.put_off is None:
-            return None, x.T @ gradient
-        ctx.put_off.append(WordsGradient(x, gradient.contiguous()))
-        return None, None
