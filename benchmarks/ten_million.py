@@ -2,6 +2,7 @@
 
     python benchmarks/ten_million.py --at /data/library --documents 10000000
     python benchmarks/ten_million.py --at postgres --documents 1000000    # starts a server of its own
+    python benchmarks/ten_million.py --at 'postgresql:///db?options=-c%20maintenance_work_mem%3D6GB#it'
 
 Documents are made up: 20 to 60 words, as common as Zipf says, the 180 commonest being English stop
 words, two fifths of them from one of 200 topics; a year, a language and a price. One in a hundred is a
@@ -78,6 +79,7 @@ class Run(NamedTuple):
 
     at: str
     documents: int
+    questions: int = QUESTIONS  # how many are asked, at most
 
     @property
     def is_folder(self) -> bool:
@@ -117,13 +119,16 @@ def main() -> None:
     parser.add_argument("--at", required=True, help="a new folder, a URL, or postgres to start one")
     parser.add_argument("--documents", type=int, default=10_000_000)
     parser.add_argument(
+        "--questions", type=int, default=QUESTIONS, help="fewer for an engine that takes seconds"
+    )
+    parser.add_argument(
         "--steps", nargs="+", choices=list(STEPS), metavar="STEP", help=str([*STEPS])
     )
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument("--step", choices=list(STEPS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     with located(options.at) as at:
-        run = Run(at, options.documents)
+        run = Run(at, options.documents, options.questions)
         if options.step:
             print(json.dumps(measured(run, options.step)))
             return
@@ -174,7 +179,8 @@ def note(output: Path, run: Run, step: str, row: Results) -> None:
 
 
 def in_a_new_process(run: Run, step: str) -> Results:
-    command = [sys.executable, __file__, "--at", run.at, "--documents", str(run.documents)]
+    sizes = ["--documents", str(run.documents), "--questions", str(run.questions)]
+    command = [sys.executable, __file__, "--at", run.at, *sizes]
     load = os.getloadavg()[0]
     done = subprocess.run([*command, "--step", step], stdout=subprocess.PIPE, text=True, check=True)
     row = {**json.loads(done.stdout.splitlines()[-1]), "load before": round(load, 1)}
@@ -354,7 +360,7 @@ def encode(run: Run) -> Results:
 
 
 def search(run: Run) -> Results:
-    asked = questions()
+    asked = questions()[: run.questions]
     with Collection.open(run.at) as collection:
         ways = ("both", "words", "codes") if collection.keeps_words else ("codes",)
         found: Results = {}
@@ -366,7 +372,7 @@ def search(run: Run) -> Results:
         )
         ids = [f"doc-{i * 7919 % run.documents}" for i in range(QUESTIONS)]
         found |= named("get", times_of(collection.get, ids))
-    return found
+    return {"questions": len(asked), **found}
 
 
 def search_filtered(run: Run) -> Results:
@@ -388,7 +394,9 @@ def search_filtered(run: Run) -> Results:
                 return collection.search(numbered[1], by=by, where=where)
 
             start = 100 if by == "both" else 200
-            found |= named(f"{by}, asked before", times_of(before, asked[:100]))
+            found |= named(
+                f"{by}, asked before", times_of(before, asked[: min(100, run.questions)])
+            )
             found |= named(f"{by}, new", times_of(new, asked[start : start + 20], warm=2))
             found |= named(
                 f"{by}, new, half", times_of(new_half, asked[start + 50 : start + 60], 1)
@@ -459,7 +467,8 @@ def build_approximate(run: Run) -> Results:
         taken = Taken()
         about = collection.build_approximate(questions()[:100])
         times = taken.until_now()
-        found = times_of(lambda q: collection.search(q, approximate=True), questions())
+        asked = questions()[: run.questions]
+        found = times_of(lambda q: collection.search(q, approximate=True), asked)
         return {**times, "about": about, **named("search", found), "bytes": run.n_bytes(collection)}
 
 
@@ -555,7 +564,7 @@ class Taken:
 
 def times_of(action: Callable[[Any], object], items: Any, warm: int = 20) -> dict[str, float]:
     """Milliseconds of each, after some to warm up."""
-    times = []
+    times, warm = [], min(warm, 1 + len(items) // 5)
     for number, item in enumerate([*items[:warm], *items]):
         taken = Taken()
         action(item)

@@ -253,9 +253,16 @@ def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize(("server", "n_queries"), [("postgres_url", 200), ("milvus_url", 25)])
+@pytest.mark.parametrize(
+    ("server", "n_queries", "most"), [("postgres_url", 200, 1000), ("milvus_url", 25, 89)]
+)
 def test_approximate_search_states_its_recall(
-    request: pytest.FixtureRequest, server: str, n_queries: int, name: str, long_hasher: LSH
+    request: pytest.FixtureRequest,
+    server: str,
+    n_queries: int,
+    most: int,
+    name: str,
+    long_hasher: LSH,
 ) -> None:
     """With 200 queries of its own; a server that answers in ticks is given fewer."""
     given, url = documents(2000), request.getfixturevalue(server)
@@ -264,7 +271,10 @@ def test_approximate_search_states_its_recall(
         collection.add(given)
         with pytest.raises(ValueError, match="has no approximate index"):
             collection.search("star", approximate=True)
+        with pytest.raises(ValueError, match="recall must be"):
+            collection.build_approximate(recall=1.2)
         about = collection.build_approximate(None if n_queries == 200 else queries)
+        assert about["recall"] >= 0.95 or about["effort"] == most
         assert collection.stats()["approximate"] == about
         assert (about["k"], about["queries"]) == (10, n_queries)
         assert about["recall"] == pytest.approx(recall(collection, queries, 10), abs=1e-4)
@@ -416,7 +426,7 @@ def test_exact_search_stays_exact_whatever_becomes_of_an_index(
             collection.search("star moon")
         collection.delete(["nobody"])  # the next one who writes mends it
         assert collection.search("star moon", 100).ids == nearest
-        monkeypatch.setattr("boltzhash.collection.collection.measured_recall", stop)
+        monkeypatch.setattr("boltzhash.collection.collection.least_effort", stop)
         with pytest.raises(InterruptedError):
             collection.build_approximate(["star moon"])
         assert collection.search("star moon", 100).ids == nearest

@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import check_integer, check_number
 from boltzhash.collection.drift import LATEST, Drift, measured_drift
 from boltzhash.collection.duplicates import (
     MIN_SIMILARITY,
@@ -35,7 +35,7 @@ from boltzhash.collection.models import (
     check_made_by,
     check_reads_texts,
 )
-from boltzhash.collection.recall import held_out_queries, is_measured, measured_recall
+from boltzhash.collection.recall import effort_of, held_out_queries, is_measured, least_effort
 from boltzhash.collection.requests import (
     SearchRequest,
     check_not_empty,
@@ -499,14 +499,20 @@ class Collection:
         *,
         whole: bool = False,
     ) -> list[Hit]:
-        if request.approximate and not is_measured(standing.approximate):
-            raise ValueError(f"{self.location} has no approximate index: call build_approximate")
+        effort = None
+        if request.approximate:
+            if not is_measured(standing.approximate):
+                raise ValueError(
+                    f"{self.location} has no approximate index: call build_approximate"
+                )
+            assert standing.approximate is not None
+            effort = effort_of(standing.approximate)
         hasher = self._hasher_of(standing)
         hits = self._store.top_k(
             code_of(hasher, coded),
             n_nearest(request.order, request.k),
             request.conditions,
-            approximate=request.approximate,
+            effort=effort,
             whole=whole,
         )
         return reordered(request.order, coded, hits, hasher)[: request.k]
@@ -655,16 +661,24 @@ class Collection:
         return texts.watched(BATCH, partial(on_batch, total, total))
 
     def build_approximate(
-        self, queries: Iterable[str] | None = None, *, k: int = 10, features: Any = None
+        self,
+        queries: Iterable[str] | None = None,
+        *,
+        k: int = 10,
+        recall: float = 0.95,
+        features: Any = None,
     ) -> dict[str, Any]:
         """Build the engine's approximate index and measure its recall, which ``stats`` then states.
 
         ``queries`` are texts that are not in the collection; without them, halves of 200 documents
         are used. A model that was fitted with features needs ``features`` of such queries, a row each.
         The recall is the share of the k nearest that it finds; any document as near as
-        the true k-th counts. It is kept with the collection, along with how it was measured.
+        the true k-th counts. Searches look at as much as it takes to find ``recall`` of them, or at the
+        most that the engine allows. What was found is kept with the collection, along with how it was
+        measured.
         """
         check_integer("k", k, 1, "an integer of 1 or more")
+        check_number("recall", recall, above=0, at_most=1)
         hasher, texts = self.hasher, None if queries is None else list(queries)
         if features is None and hasher.n_feature_columns is None and texts is None:
             texts = held_out_queries(iter(self))
@@ -674,16 +688,17 @@ class Collection:
             )
         codes = hasher.encode(texts, features=features)
         with self._open_lock():
-            index = self._store.build_index()
+            index, efforts = self._store.build_index()
 
             def measure(standing: Standing) -> dict[str, Any]:
-                def nearest(query: int, approximate: bool) -> list[int]:
-                    hits = self._store.top_k(codes[query], k, [], approximate=approximate)
+                def nearest(query: int, effort: int | None) -> list[int]:
+                    hits = self._store.top_k(codes[query], k, [], effort=effort)
                     return [hit.distance for hit in hits if hit.distance is not None]
 
-                recall = round(measured_recall(nearest, len(codes)), 4)
+                found = least_effort(nearest, len(codes), efforts, recall)
                 how = {"k": k, "queries": len(codes), "generation": standing.generation}
-                return {**index, "recall": recall, **how}
+                reached = {"effort": found.effort, "recall": round(found.recall, 4)}
+                return {**index, **reached, **how}
 
             about = self._store.read(measure)
             self._store.note_approximate(about)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boltzhash.corpus import Document
 
 N_QUERIES = 200
+EARLIER_EFFORT = 100  # candidates of HNSW
 
 
 def held_out_queries(documents: Iterator[Document], seed: int = 0) -> list[str]:
@@ -24,24 +25,47 @@ def held_out_queries(documents: Iterator[Document], seed: int = 0) -> list[str]:
     return [" ".join(text.split()[::2]) for text in drawn]
 
 
-def measured_recall(nearest: Callable[[int, bool], list[int]], n_queries: int) -> float:
-    """The mean share of the true nearest that is found.
+class Effort(NamedTuple):
+    """How much an approximate search looks at, in the engine's own unit, and what it finds then."""
 
-    ``nearest(query, approximate)`` gives the distances of an answer. Any of the documents that
-    tie at the cut will do, so what is found counts by its distance.
+    effort: int
+    recall: float
 
-    >>> measured_recall(lambda query, approximate: [1, 2, 5] if approximate else [1, 2, 2], 1)
-    0.6666666666666666
+
+def least_effort(
+    nearest: Callable[[int, int | None], list[int]],
+    n_queries: int,
+    efforts: Sequence[int],
+    recall: float,
+) -> Effort:
+    """The first of the efforts that finds that share of the true nearest, or else the last.
+
+    ``nearest(query, effort)`` gives the distances of an answer, the exact one without an effort. Any of
+    the documents that tie at the cut will do, so what is found counts by its distance.
+
+    >>> answers = {None: [1, 2, 2], 10: [1, 2, 5], 20: [1, 2, 2]}
+    >>> least_effort(lambda query, effort: answers[effort], 1, [10, 20], 0.9)
+    Effort(effort=20, recall=1.0)
     """
-    shares = []
-    for query in range(n_queries):
-        exact = nearest(query, False)
-        if exact:
-            found = sum(distance <= exact[-1] for distance in nearest(query, True))
-            shares.append(found / len(exact))
-    return float(np.mean(shares)) if shares else 1.0
+    exact = [nearest(query, None) for query in range(n_queries)]
+    found = Effort(efforts[0], 1.0)
+    for effort in efforts:
+        shares = [
+            sum(distance <= true[-1] for distance in nearest(query, effort)) / len(true)
+            for query, true in enumerate(exact)
+            if true
+        ]
+        found = Effort(effort, float(np.mean(shares)) if shares else 1.0)
+        if found.recall >= recall:
+            break
+    return found
 
 
 def is_measured(approximate: dict[str, Any] | None) -> bool:
     """Whether there is an approximate index whose recall is known: no other is searched."""
     return approximate is not None and "recall" in approximate
+
+
+def effort_of(approximate: dict[str, Any]) -> int:
+    """How much is looked at; earlier versions called it otherwise, or did not say."""
+    return int(approximate.get("effort", approximate.get("n_probe", EARLIER_EFFORT)))

@@ -142,10 +142,10 @@ class Store(Protocol):
         k: int,
         conditions: list[Condition],
         *,
-        approximate: bool,
+        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        """In order of (distance, insertion).
+        """In order of (distance, insertion); by the approximate index if there is to be an effort.
 
         Where there are passages, a document's distance is that of its nearest; or, if ``whole``, that of
         the code of all of its text.
@@ -238,8 +238,11 @@ class Store(Protocol):
 
     # Approximate search
 
-    def build_index(self) -> dict[str, Any]:
-        """Build the approximate index and describe it; called outside ``write``."""
+    def build_index(self) -> tuple[dict[str, Any], list[int]]:
+        """Build the approximate index; called outside ``write``.
+
+        Returns what is to be said about it, and how much a search can look at, the least first.
+        """
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         """Keep what was measured about the index; called outside ``write``."""
@@ -253,7 +256,7 @@ def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
     if query.code is None:
         yield from (coded.document for coded in store.coded_here())
         return
-    for hit in store.top_k(query.code, NEAREST, [], approximate=False):
+    for hit in store.top_k(query.code, NEAREST, []):
         assert hit.document is not None  # a collection has its documents
         yield hit.document
 

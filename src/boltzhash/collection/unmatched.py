@@ -53,7 +53,7 @@ def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str
 
 def no_such_field(store: Store, code: Codes, field: str) -> str | None:
     """That no document has a field, and which one is meant perhaps; None if one has it."""
-    if store.top_k(code, 1, [Has(field)], approximate=False):
+    if store.top_k(code, 1, [Has(field)]):
         return None
     return f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
 
@@ -66,8 +66,8 @@ def _problem(store: Store, code: Codes, condition: OnField) -> Iterator[str]:
         return
     asked = _asked_kinds(condition)
     of_these_kinds = AnyOf(tuple(_of_kind(field, kind) for kind in asked))
-    if asked and not store.top_k(code, 1, [of_these_kinds], approximate=False):
-        (having,) = store.top_k(code, 1, [Has(field)], approximate=False)
+    if asked and not store.top_k(code, 1, [of_these_kinds]):
+        (having,) = store.top_k(code, 1, [Has(field)])
         document = having.document
         metadata = {} if document is None else document.metadata or {}
         yield (
@@ -100,7 +100,7 @@ def _described(seen: Seen | None) -> str:
 
 
 def _other_fields(store: Store, code: Codes, field: str) -> str:
-    nearest = store.top_k(code, _SAMPLE, [], approximate=False)
+    nearest = store.top_k(code, _SAMPLE, [])
     metadata = [hit.document.metadata or {} for hit in nearest if hit.document is not None]
     names = sorted({name for one in metadata for name in seen_fields(one)})
     if not names:

@@ -194,18 +194,16 @@ class MilvusStore:
         k: int,
         conditions: list[Condition],
         *,
-        approximate: bool,
+        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        if not approximate:
+        if effort is None:
             return self._hits(self._searcher(code, conditions).top_k(k))
         if k > MOST_HITS:
             raise ValueError(
                 f"approximate search in Milvus finds up to {MOST_HITS}, got k={k}: search exactly"
             )
-        about = self._state.approximate
-        n_probe = about["n_probe"] if about is not None else MOST_LISTS
-        return self._hits(self._searcher(code, conditions, n_probe).nearest(k))
+        return self._hits(self._searcher(code, conditions, effort).nearest(k))
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         return self._hits(self._searcher(code, conditions).within(radius))
@@ -435,15 +433,15 @@ class MilvusStore:
 
     # Approximate search
 
-    def build_index(self) -> dict[str, Any]:
+    def build_index(self) -> tuple[dict[str, Any], list[int]]:
         if self._milvus.is_lite:
             raise ValueError(f"{self.shown}: milvus-lite has no approximate index, a server has")
         n = self.read(lambda standing: standing.n_documents)
         n_lists = max(1, min(MOST_LISTS, round(4 * math.sqrt(n))))
-        about = {"index": "ivf", "n_lists": n_lists, "n_probe": max(1, n_lists // 16)}
+        about = {"index": "ivf", "n_lists": n_lists}
         self.note_approximate(about)  # without a recall: not to be searched until that is measured
         self._milvus.build_ivf(self._states.newest().table, n_lists)
-        return about
+        return about, [max(1, n_lists // part) for part in (16, 8, 4, 2)]
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         def note(_: Standing) -> None:

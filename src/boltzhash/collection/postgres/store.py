@@ -75,7 +75,7 @@ from boltzhash.text.words import WordQuery, Words
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
 _PAGE = 1000  # documents fetched at a time
-_MOST_CANDIDATES = 1000  # pgvector's own limit of hnsw.ef_search
+_CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
 
 
 class PostgresStore:
@@ -296,15 +296,15 @@ class PostgresStore:
         k: int,
         conditions: list[Condition],
         *,
-        approximate: bool,
+        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
-        distance = f"code <~> %s::bit({len(bits)})" if approximate else distance_to(bits)
-        order = distance if approximate else f"{distance}, place"
-        if approximate:
-            self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, 100), _MOST_CANDIDATES)}")
+        distance = distance_to(bits) if effort is None else f"code <~> %s::bit({len(bits)})"
+        order = f"{distance}, place" if effort is None else distance
+        if effort is not None:
+            self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, effort), _CANDIDATES[-1])}")
             self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
         nearest = (
             f"SELECT place, {distance} AS distance FROM {source_of(conditions)} WHERE {where.sql} "
@@ -535,7 +535,7 @@ class PostgresStore:
 
     # Approximate search
 
-    def build_index(self) -> dict[str, Any]:
+    def build_index(self) -> tuple[dict[str, Any], list[int]]:
         def build(_: Standing) -> None:
             self._run("DROP INDEX IF EXISTS nearest")
             self._run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
@@ -544,7 +544,7 @@ class PostgresStore:
         self.write(build)
         with self._connection.plain_errors():
             self._run("ANALYZE codes")
-        return {"index": "hnsw"}
+        return {"index": "hnsw"}, _CANDIDATES
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         self.write(lambda _: self._run("UPDATE state SET approximate = %s", [json.dumps(about)]))

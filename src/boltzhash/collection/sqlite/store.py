@@ -192,7 +192,7 @@ class SqliteStore:
         k: int,
         conditions: list[Condition],
         *,
-        approximate: bool,
+        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
         allowed = self._allowed(conditions)
@@ -377,7 +377,7 @@ class SqliteStore:
 
     # Approximate search
 
-    def build_index(self) -> dict[str, Any]:
+    def build_index(self) -> tuple[dict[str, Any], list[int]]:
         raise ValueError(
             f"{self.shown}: a collection in a folder is always searched exactly, in memory; it needs no "
             "approximate index"
