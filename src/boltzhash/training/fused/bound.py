@@ -263,6 +263,7 @@ class MeanTerms(torch.autograd.Function):
         results = (loss, likelihood, kl)
         run_blocks("bound_terms", 1, *given, *results, *ctx.sizes, n_contrasts)
         ctx.mark_non_differentiable(likelihood, kl)
+        ctx.set_materialize_grads(False)
         ctx.n_contrasts = n_contrasts * n
         return results
 
