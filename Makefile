@@ -110,7 +110,7 @@ experiments-smoke: $(READY)
 	RESULTS=build/smoke $(BIN)/python -m experiments.figures --folder build/smoke/figures
 	test -s build/smoke/figures/smoke.svg
 
-# Everything that is measured, small, each ratio beside its bar; some minutes.
+# Everything that is measured, small, each ratio beside its bar; some minutes. What a GPU takes: benchmarks/training_gpu.py.
 bench: $(READY)
 	$(BIN)/python benchmarks/search.py --small
 	$(BIN)/python benchmarks/encoding.py --small
@@ -118,6 +118,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/fitting.py --small
 	$(BIN)/python benchmarks/busy.py --small
 	$(BIN)/python benchmarks/larger_than_memory.py --small
+	rm -rf build/bench
+	mkdir -p build/bench
+	$(BIN)/python benchmarks/ten_million.py --at build/bench/library --documents 100000 --output build/bench/steps.json
 
 # A running service under load, with killed workers and hostile clients; wants a quiet machine.
 test-service: $(READY)

@@ -275,8 +275,8 @@ STEPS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "approximate": (
         "HNSW: built and measured; search by it",
         lambda row: (
-            f"recall of the 10 nearest {row['about']['recall']}, "
-            f"{row['about']['queries']} questions; {of_search(row, 'search')}"
+            f"recall of the 10 nearest {row['about']['recall']}, {row['about']['queries']} questions, "
+            f"{row['about'].get('effort', 100)} candidates; {of_search(row, 'search')}"
         ),
     ),
     "rehash": ("rehash", lambda row: f"{row['documents a second']:,} documents/s"),
