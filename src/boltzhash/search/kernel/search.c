@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "nearest.h"
 #include "paths.h"
+#include "scan.h"
 #include "team.h"
 
 /* Sizes in bytes. A test sets them so small that little data goes through all that large data does. */
@@ -227,12 +227,10 @@ static void read_chunks(struct team *team, size_t member) {
         size_t from = atomic_fetch_add(&team->next, 1) * CHUNK_BYTES;
         if (from >= reading->n) break;
         size_t to = smaller(from + CHUNK_BYTES, reading->n);
-        for (; to - from >= 64; from += 64)
-            for (size_t i = 0; i < 8; i++) {
-                uint64_t word;
-                memcpy(&word, reading->bytes + from + 8 * i, 8);
-                sums[i] ^= word;
-            }
+        for (; to - from >= 64; from += 64) {
+            fetch_ahead(reading->bytes + from, 64);
+            for (size_t i = 0; i < 8; i++) sums[i] ^= load_word(reading->bytes + from + 8 * i);
+        }
         for (; from < to; from++) sums[0] ^= reading->bytes[from];
     }
     for (size_t i = 0; i < 8; i++) atomic_fetch_xor(&reading->sum, sums[i]);
