@@ -163,7 +163,7 @@ static bool runs_here(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
 }
 
-static const struct slicing slicing = {48, slice, scan_slices};
+static const struct slicing slicing = {20, slice, scan_slices};
 const struct path avx2_path = {"avx2", runs_here, scan_for, &slicing, 16};
 #else
 typedef int no_avx2_here; /* a file must declare something */
