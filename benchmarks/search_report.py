@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 BEGIN, END = "<!-- searching: written by search_report.py -->", "<!-- end of searching -->"
 
 BATCHED = {64: 8.0, 128: 2.5, 256: 1.5}  # with AVX-512
-ONE_THREAD = {"avx512": 8.0, "avx2": 5.0}  # batched, at 64 bits
+ONE_THREAD = {"avx512": 8.0, "avx512bw": 8.0, "avx2": 5.0}  # batched, at 64 bits
 SINGLE = {64: 3.0, 128: 2.0, 256: 1.3}
 OF_READ = 1.15  # a single query of 10 M codes of 64 bits
 TIMES_SCAN = 20.0  # by tables, a query with fewer than 1,000 hits within 3 bits or fewer

@@ -114,6 +114,32 @@ def test_the_extremes_of_distance(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("n_bytes", [1, 2, 3, 4, 7, 8, 9, 12, 16, 20, 31, 32, 50, 63, 64, 65])
+def test_many_queries_share_slices_of_codes(path: str, n_bytes: int) -> None:
+    """Three slices of 512 rows and some left over; codes at all distances from the queries."""
+    rng = np.random.default_rng(n_bytes)
+    queries = rng.integers(0, 256, (50, n_bytes), dtype=np.uint8)
+    codes = np.tile(queries, (32, 1))[:1573]
+    share = np.linspace(0, 1, len(codes))[:, None, None]
+    codes ^= np.packbits(rng.random((*codes.shape, 8)) < rng.permutation(share), axis=2)[..., 0]
+    allowed = rng.random(len(codes)) < 0.3
+    check(path, codes, queries, 100, None, 1)
+    check(path, codes, queries, 3, allowed, 1)
+    check(path, codes, queries, len(codes), None, 1)
+    for radius in (0, 1, 4 * n_bytes, 8 * n_bytes):
+        check_within(path, codes, queries, radius, allowed, 1)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_slices_at_the_largest_distance(path: str) -> None:
+    for n_bytes in (1, 7, 8, 16, 32, 64):
+        codes = np.full((1024, n_bytes), 255, dtype=np.uint8)
+        queries = np.zeros((50, n_bytes), dtype=np.uint8)
+        check(path, codes, queries, 600, None, 1)
+        check_within(path, codes, queries, 8 * n_bytes - 1, None, 1)
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_codes_at_any_address(path: str) -> None:
     rng = np.random.default_rng(1)
     store = rng.integers(0, 256, 200 * 32 + 7, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """The compiled kernel: which of its paths runs, and its calls with NumPy arrays.
 
-``BOLTZHASH_KERNEL`` chooses a path (avx512, avx2, neon or plain), or ``none`` for a search without the
-kernel; if unset, the fastest that the machine can run is taken. All give the same answers.
+``BOLTZHASH_KERNEL`` chooses a path (avx512, avx512bw, avx2, neon or plain), or ``none`` for a search
+without the kernel; if unset, the fastest that the machine can run is taken. All give the same answers.
 """
 
 from __future__ import annotations

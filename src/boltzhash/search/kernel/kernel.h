@@ -5,6 +5,7 @@
  *   multi_index.c  all within a small radius, by tables of the halves of codes
  *   nearest.h      the nearest codes of one query so far
  *   scan_*.c       one file per instruction set: compares one query with the codes of a tile
+ *   sliced.h       the same for many queries, by the bits of codes
  *
  * Nothing here knows Python except module.c, so a plain C program can drive the rest.
  */
@@ -30,10 +31,26 @@ struct nearest;
 typedef void scan_function(const struct codes *codes, size_t first, size_t last,
                            const uint8_t *query, struct nearest *nearest);
 
+/* Rows by their bits, for many queries; see sliced.h. A slice takes SLICE_BYTES, aligned to 64. */
+#define SLICE_ROWS 512
+#define SLICE_WORDS (SLICE_ROWS / 64)
+#define SLICE_BYTES(n_bytes) ((8 * (n_bytes) + 1) * SLICE_ROWS / 8)
+#define MAX_SLICED_BYTES 64 /* of a code: a slice then fills the first-level cache */
+
+struct slicing {
+    size_t queries; /* from so many on slices gain more than they cost */
+    /* Makes a slice of the rows first..first+SLICE_ROWS-1. */
+    void (*slice)(const struct codes *codes, size_t first, void *slice);
+    /* A scan_function for n slices, one after the other in memory, from row `first` on. */
+    void (*scan)(const struct codes *codes, size_t first, size_t n, const void *slices,
+                 const uint8_t *query, struct nearest *nearest);
+};
+
 struct path {
     const char *name;
     bool (*runs_here)(void);
     scan_function *(*scan_for)(size_t n_bytes);
+    const struct slicing *slicing; /* NULL: no gain */
     size_t speed; /* against plain C, roughly: how much work is worth waking a thread for */
 };
 

@@ -142,6 +142,13 @@ DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
 DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
 
+/* What sliced.h asks for. */
+typedef uint64_t VECTOR __attribute__((vector_size(32)));
+INLINE VECTOR sum_of_3(VECTOR a, VECTOR b, VECTOR c) { return a ^ b ^ c; }
+INLINE VECTOR majority_of_3(VECTOR a, VECTOR b, VECTOR c) { return (a & b) | ((a ^ b) & c); }
+INLINE bool any_bit(VECTOR v) { return !_mm256_testz_si256((__m256i)v, (__m256i)v); }
+#include "sliced.h"
+
 static scan_function *scan_for(size_t n_bytes) {
     switch (n_bytes) {
         case 8: return scan_8;
@@ -156,7 +163,8 @@ static bool runs_here(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
 }
 
-const struct path avx2_path = {"avx2", runs_here, scan_for, 16};
+static const struct slicing slicing = {20, slice, scan_slices};
+const struct path avx2_path = {"avx2", runs_here, scan_for, &slicing, 16};
 #else
 typedef int no_avx2_here; /* a file must declare something */
 #endif

@@ -132,7 +132,7 @@ static bool runs_here(void) {
            __builtin_cpu_supports("popcnt");
 }
 
-const struct path avx512_path = {"avx512", runs_here, scan_for, 32};
+const struct path avx512_path = {"avx512", runs_here, scan_for, NULL, 32};
 #else
 typedef int no_avx512_here; /* a file must declare something */
 #endif

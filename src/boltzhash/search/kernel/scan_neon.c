@@ -92,7 +92,7 @@ static scan_function *scan_for(size_t n_bytes) {
 
 static bool runs_here(void) { return true; }
 
-const struct path neon_path = {"neon", runs_here, scan_for, 8};
+const struct path neon_path = {"neon", runs_here, scan_for, NULL, 8};
 #else
 typedef int no_neon_here; /* a file must declare something */
 #endif

@@ -1,7 +1,7 @@
 /* Threads, tiles and answers.
  *
  * Many queries: each thread takes a group of queries and goes through all codes with it, a tile that
- * fits the first-level cache at a time, so codes come from memory once per group. Few queries: threads
+ * fits the first-level cache at a time (or slices that do), so codes come from memory once per group. Few queries: threads
  * take chunks of codes instead, each keeps its own nearest, and these are merged. Both keep rows in
  * increasing order within a thread, which is what `nearest` asks for.
  */
@@ -9,22 +9,27 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "nearest.h"
 #include "paths.h"
+#include "scan.h"
 #include "team.h"
 
 /* Sizes in bytes. A test sets them so small that little data goes through all that large data does. */
 #ifndef TILE_BYTES
 #define TILE_BYTES ((size_t)16 << 10)   /* half a first-level cache of 32 KB */
+#define SLICES_BYTES ((size_t)24 << 10) /* three quarters of one */
 #define CHUNK_BYTES ((size_t)512 << 10) /* small enough to share out evenly */
 #define WORK_BYTES ((size_t)1 << 20)    /* of plain C, before a thread gains more than it costs */
 #define LOG_BYTES ((size_t)64 << 20)    /* of candidates kept at a time */
 #endif
 #define GROUP 128 /* queries that go through the codes together */
+#ifndef SLICED_QUERIES
+#define SLICED_QUERIES slicing->queries /* a test slices for fewer */
+#endif
 
 const struct path *const all_paths[] = {
 #ifdef HAS_X86_PATHS
     &avx512_path,
+    &avx512bw_path,
     &avx2_path,
 #endif
 #ifdef HAS_NEON_PATH
@@ -72,12 +77,38 @@ struct task {
     atomic_bool out_of_memory;
 };
 
+/* Compares queries first..last-1 with as many of the rows from..to-1 as make whole slices; returns the first
+ * row that is left. */
+static size_t scan_sliced(const struct task *task, size_t first, size_t last, struct nearest *nearest,
+                          size_t from, size_t to) {
+    const struct request *request = task->request;
+    const struct slicing *slicing = request->path->slicing;
+    size_t n_bytes = request->codes.n_bytes, size = SLICE_BYTES(n_bytes);
+    if (slicing == NULL || last - first < SLICED_QUERIES || n_bytes > MAX_SLICED_BYTES) return from;
+    size_t most = larger(SLICES_BYTES / size, 1);
+    char *memory = malloc(most * size + 63);
+    if (memory == NULL) return from; /* it goes without */
+    char *slices = memory + (64 - (uintptr_t)memory % 64) % 64;
+    while (to - from >= SLICE_ROWS) {
+        size_t n = smaller((to - from) / SLICE_ROWS, most);
+        for (size_t i = 0; i < n; i++)
+            slicing->slice(&request->codes, from + i * SLICE_ROWS, slices + i * size);
+        for (size_t query = first; query < last; query++)
+            slicing->scan(&request->codes, from, n, slices, request->queries + query * n_bytes,
+                          &nearest[query - first]);
+        from += n * SLICE_ROWS;
+    }
+    free(memory);
+    return from;
+}
+
 /* Compares queries first..last-1 with rows from..to-1. */
 static void scan_tiles(const struct task *task, size_t first, size_t last, struct nearest *nearest,
                        size_t from, size_t to) {
     const struct request *request = task->request;
     size_t n_bytes = request->codes.n_bytes;
     size_t rows = larger(TILE_BYTES / n_bytes, 1);
+    from = scan_sliced(task, first, last, nearest, from, to);
     for (size_t row = from; row < to; row += rows)
         for (size_t query = first; query < last; query++)
             task->scan(&request->codes, row, smaller(row + rows, to),
@@ -227,12 +258,10 @@ static void read_chunks(struct team *team, size_t member) {
         size_t from = atomic_fetch_add(&team->next, 1) * CHUNK_BYTES;
         if (from >= reading->n) break;
         size_t to = smaller(from + CHUNK_BYTES, reading->n);
-        for (; to - from >= 64; from += 64)
-            for (size_t i = 0; i < 8; i++) {
-                uint64_t word;
-                memcpy(&word, reading->bytes + from + 8 * i, 8);
-                sums[i] ^= word;
-            }
+        for (; to - from >= 64; from += 64) {
+            fetch_ahead(reading->bytes + from, 64);
+            for (size_t i = 0; i < 8; i++) sums[i] ^= load_word(reading->bytes + from + 8 * i);
+        }
         for (; from < to; from++) sums[0] ^= reading->bytes[from];
     }
     for (size_t i = 0; i < 8; i++) atomic_fetch_xor(&reading->sum, sums[i]);
