@@ -38,6 +38,11 @@ static inline void fetch_ahead(const uint8_t *bytes, size_t n) {
     for (size_t i = 0; i < n; i += 64) __builtin_prefetch((const void *)((uintptr_t)bytes + PAGE_BYTES + i));
 }
 
+static inline void fetch_nothing(const uint8_t *bytes, size_t n) {
+    (void)bytes;
+    (void)n;
+}
+
 /* How many bits are on, without an instruction for it. */
 static inline uint64_t plain_popcount(uint64_t word) {
     word -= word >> 1 & 0x5555555555555555u;
@@ -93,14 +98,15 @@ static inline uint64_t plain_popcount(uint64_t word) {
     }
 
 /* Defines a scan_function that goes ROWS rows at a time: NEAR(codes, query, limit, distances) says
- * whether one of them is below the limit and, only then, writes all their distances. */
-#define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, ROW_SCAN)                \
+ * whether one of them is below the limit and, only then, writes all their distances. FETCH is fetch_ahead or,
+ * where that was not found to gain, fetch_nothing. */
+#define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, ROW_SCAN, FETCH)         \
     TARGET static void NAME(const struct codes *codes, size_t first, size_t last,                 \
                             const uint8_t *query, struct nearest *nearest) {                      \
         uint16_t distances[ROWS];                                                                 \
         const __typeof__(LOAD_QUERY(query)) loaded = LOAD_QUERY(query);                           \
         for (; last - first >= (ROWS); first += (ROWS)) {                                         \
-            fetch_ahead(codes->bytes + first * (N_BYTES), (ROWS) * (N_BYTES));                    \
+            FETCH(codes->bytes + first * (N_BYTES), (ROWS) * (N_BYTES));                          \
             if (NEAR(codes->bytes + first * (N_BYTES), loaded, nearest->limit, distances))        \
                 offer_block(nearest, codes->allowed, first, distances, ROWS);                     \
         }                                                                                         \

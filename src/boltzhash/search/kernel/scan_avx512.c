@@ -110,10 +110,10 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
 
 DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 64, query_8, near_8, short_any)
-DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any)
-DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any)
-DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 64, query_8, near_8, short_any, fetch_nothing)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any, fetch_nothing)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any, fetch_nothing)
+DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long, fetch_nothing)
 
 static scan_function *scan_for(size_t n_bytes) {
     switch (n_bytes) {

@@ -42,7 +42,7 @@ INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t
 }
 
 DEFINE_ROW_SCAN(TARGET, scan_rest, 8, short_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, scan_rest)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, scan_rest, fetch_ahead)
 
 /* What sliced.h asks for: any function of three bits is one instruction. */
 typedef uint64_t VECTOR __attribute__((vector_size(64)));

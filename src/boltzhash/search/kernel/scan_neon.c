@@ -82,9 +82,9 @@ INLINE uint32_t any_distance(const uint8_t *code, const uint8_t *query, size_t n
 }
 
 DEFINE_ROW_SCAN(, scan_any, 0, any_distance)
-DEFINE_BLOCK_SCAN(, scan_8, 8, 16, query_8, near_8, scan_any)
-DEFINE_BLOCK_SCAN(, scan_16, 16, 16, query_16, near_16, scan_any)
-DEFINE_BLOCK_SCAN(, scan_32, 32, 8, query_32, near_32, scan_any)
+DEFINE_BLOCK_SCAN(, scan_8, 8, 16, query_8, near_8, scan_any, fetch_nothing)
+DEFINE_BLOCK_SCAN(, scan_16, 16, 16, query_16, near_16, scan_any, fetch_nothing)
+DEFINE_BLOCK_SCAN(, scan_32, 32, 8, query_32, near_32, scan_any, fetch_nothing)
 
 static scan_function *scan_for(size_t n_bytes) {
     return n_bytes == 8 ? scan_8 : n_bytes == 16 ? scan_16 : n_bytes == 32 ? scan_32 : scan_any;

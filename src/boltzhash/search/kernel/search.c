@@ -1,9 +1,9 @@
 /* Threads, tiles and answers.
  *
  * Many queries: each thread takes a group of queries and goes through all codes with it, a tile that
- * fits the first-level cache at a time (or slices that do), so codes come from memory once per group. Few queries: threads
- * take chunks of codes instead, each keeps its own nearest, and these are merged. Both keep rows in
- * increasing order within a thread, which is what `nearest` asks for.
+ * fits the first-level cache at a time (or slices that do), so codes come from memory once per group.
+ * Few queries: threads take chunks of codes instead, each keeps its own nearest, and these are merged.
+ * Both keep rows in increasing order within a thread, which is what `nearest` asks for.
  */
 #include <pthread.h>
 #include <stdatomic.h>
