@@ -15,7 +15,7 @@ from torch import Tensor
 
 from boltzhash.training import adam, derivatives
 from boltzhash.training.adam import CompiledAdam, adam_of
-from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.derivatives import DecodedInBlocks, DecodedLogLikelihood, SparseProduct
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows
@@ -163,6 +163,84 @@ def test_decoding_is_the_same_by_one_thread_and_by_two() -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     for one, other in zip(found[0], derivatives._derive(logits, bias, target), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+in_blocks = pytest.mark.skipif(
+    derivatives._steps is None or not derivatives._steps.decodes(),
+    reason="this CPU has not the instructions that it takes",
+)
+
+
+def decoded(
+    function: type[torch.autograd.Function], inputs: list[Tensor], target: SparseRows, threads: int
+) -> list[Tensor]:
+    """The value, and the derivatives if documents count differently."""
+    own = [t.clone().requires_grad_() for t in inputs]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        value = function.apply(*own, target, 3)
+        return [value, *torch.autograd.grad(value @ numbers(9, len(value)), own)]
+    finally:
+        torch.set_num_threads(before)
+
+
+@in_blocks
+@pytest.mark.parametrize("n_bits", [3, 24, 49, 130])
+@pytest.mark.parametrize(("n", "n_words"), [(1, 1), (12, 32), (13, 511), (40, 1100)])
+def test_decoding_in_blocks_is_its_twin(n: int, n_words: int, n_bits: int) -> None:
+    """Bits, words and documents that fill vectors, blocks and groups of rows, and that do not."""
+    target = rows(0, n, 0.1, n_words)
+    shapes = ((n, n_bits), (n_bits, n_words), (n_words,))
+    inputs = [numbers(i, *shape) for i, shape in enumerate(shapes)]
+    ours = decoded(DecodedInBlocks, inputs, target, 1)
+    for one, other in zip(ours, decoded(DecodedInBlocks, inputs, target, 2), strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(ours, decoded(DecodedLogLikelihood, inputs, target, 1), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+
+
+@in_blocks
+def test_decoding_in_blocks_when_the_last_words_are_the_likeliest() -> None:
+    """The highest logit rises from block to block, to where the first exponentials are nothing."""
+    n_words = 2000
+    bias = torch.linspace(0, 400, n_words)
+    inputs = [numbers(0, 5, 6), numbers(1, 6, n_words), bias]
+    ours = decoded(DecodedInBlocks, inputs, target := rows(0, 5, 0.1, n_words), 1)
+    for one, other in zip(ours, decoded(DecodedLogLikelihood, inputs, target, 1), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+
+
+@in_blocks
+def test_decoding_in_blocks_passes_what_is_not_a_number() -> None:
+    inputs = [numbers(0, 5, 6), numbers(1, 6, 1000), numbers(2, 1000)]
+    for spoilt in range(3):
+        given = [t.clone() for t in inputs]
+        given[spoilt].view(-1)[-1] = torch.nan
+        value, *_ = decoded(DecodedInBlocks, given, rows(0, 5, 0.1, 1000), 1)
+        assert value[-1].isnan()
+
+
+@in_blocks
+def test_what_does_not_fit_the_decoder_is_refused() -> None:
+    target, codes = rows(0, 5, 0.1, 40).by_word(40), np.ones((5, 8), np.float32)
+    kept = np.empty(derivatives._steps.kept_of_decoding(5, 40), np.float32)
+    weight, bias, values = (np.ones(shape, np.float32) for shape in ((8, 40), 40, 5))
+    arrays = (codes, kept, weight, bias, values, codes.copy())
+    derivatives._steps.decode_bits(*target, *arrays, 0, 8, True, 1)
+    for i, first, n_bits in ((0, 0, 8), (1, 0, 8), (2, 0, 8), (3, 0, 8), (4, 0, 8), (5, 4, 5)):
+        given = [a[:-1].copy() if j == i else a for j, a in enumerate(arrays)]
+        with pytest.raises(ValueError, match="do not fit together"):
+            derivatives._steps.decode_bits(*target, *given, first, n_bits, True, 1)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.2])
+def test_rows_by_word(density: float) -> None:
+    given = rows(0, 9, density)
+    expected = sparse.csr_matrix(given.dense(N_WORDS).numpy()).tocsc()
+    found = given.by_word(N_WORDS)
+    for one, other in zip(found, (expected.indices, expected.data, expected.indptr), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (400, 500)])
