@@ -10,12 +10,13 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
+from scipy import sparse, stats
 from torch import Tensor
 
 from boltzhash.training import adam, derivatives
 from boltzhash.training.adam import CompiledAdam, adam_of
 from boltzhash.training.derivatives import DecodedInBlocks, DecodedLogLikelihood, SparseProduct
+from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows
@@ -310,3 +311,39 @@ def test_a_fit_does_not_import_torchs_compiler() -> None:
         "assert 'torch.nn' in sys.modules; assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 100_003])
+@pytest.mark.parametrize("fill", [fill_normal, fill_uniform])
+def test_draws_are_the_same_by_one_thread_and_by_two(
+    fill: Callable[[Tensor, torch.Generator], Tensor], n: int
+) -> None:
+    found = []
+    before = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(fill(torch.full((n,), torch.nan), torch.Generator().manual_seed(3)))
+    torch.set_num_threads(before)
+    assert torch.equal(*found)
+    assert found[0].isfinite().all()
+
+
+def test_draws_have_their_law_and_are_independent() -> None:
+    """By Kolmogorov and Smirnov's test, and by correlations of what stands near, of signs and of sizes."""
+    generator = torch.Generator().manual_seed(0)
+    normal = fill_normal(torch.empty(400_000), generator)
+    uniform = fill_uniform(torch.empty(400_000), generator)
+    assert stats.kstest(normal.numpy(), "norm").pvalue > 0.01
+    assert stats.kstest(uniform.numpy(), "uniform").pvalue > 0.01
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    for drawn in (normal, normal.square(), uniform):
+        for apart in (1, 2, 16, 32, 64, 200_000):
+            pair = torch.stack([drawn[:-apart], drawn[apart:]]).double()
+            assert abs(torch.corrcoef(pair)[0, 1]) < 4.5 / pair.shape[1] ** 0.5
+
+
+def test_what_is_drawn_next_is_something_else() -> None:
+    generator = torch.Generator().manual_seed(0)
+    one, other = (fill_normal(torch.empty(1000), generator) for _ in range(2))
+    assert abs(torch.corrcoef(torch.stack([one, other]))[0, 1]) < 0.15

@@ -16,6 +16,7 @@
 #include "steps/decoder.h"
 #include "steps/exponential.h"
 #include "steps/halves.h"
+#include "steps/random.h"
 
 /* One binary for all x86-64 machines: the loops are compiled for each, and the loader takes the widest. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&         \
@@ -208,15 +209,50 @@ static void decode_documents(const void *given, int half)
     }
 }
 
+/* Random numbers */
+
+typedef struct {
+    float *out;
+    size_t n;
+    uint64_t seed;
+    int are_normal;
+} Drawing;
+
+FOR_EACH_CPU
+static void draw_numbers(const void *given, int half)
+{
+    const Drawing *t = given;
+    size_t middle = t->n / 2 / (2 * STREAMS) * (2 * STREAMS), last = half ? t->n : middle;
+    Random random = random_of(t->seed, half);
+    for (size_t i = half ? middle : 0; i < last; i += 2 * STREAMS) {
+        uint32_t a[STREAMS], b[STREAMS];
+        float drawn[2 * STREAMS];
+        draw(&random, a);
+        draw(&random, b);
+        if (t->are_normal)
+            for (int stream = 0; stream < STREAMS; stream++)
+                normals_of(a[stream], b[stream], &drawn[stream], &drawn[STREAMS + stream]);
+        else
+            for (int stream = 0; stream < STREAMS; stream++) {
+                drawn[stream] = uniform_of(a[stream]);
+                drawn[STREAMS + stream] = uniform_of(b[stream]);
+            }
+        if (last - i >= 2 * STREAMS)
+            memcpy(t->out + i, drawn, sizeof drawn);
+        else
+            memcpy(t->out + i, drawn, (last - i) * sizeof *drawn);
+    }
+}
+
 /* A rectified layer with dropout */
 
 typedef struct {
-    const float *x;          /* what goes in, or what came out */
-    const uint32_t *chances; /* two of 16 bits: the lower for the first half, the upper for the second */
+    const float *x; /* what goes in, or what came out */
+    uint64_t seed;
     const float *gradient;
     float *out;
     size_t n;
-    int32_t threshold; /* what has a lower chance is dropped */
+    int32_t threshold; /* of 65,536: what draws less is dropped */
     float scale;
 } Dropping;
 
@@ -227,20 +263,32 @@ static inline void half_of(const Dropping *t, int half, size_t *first, size_t *l
     *last = half ? t->n : middle;
 }
 
+/* Each number that is drawn has two chances of 16 bits. */
 FOR_EACH_CPU
 static void drop(const void *given, int half)
 {
     const Dropping *t = given;
     size_t first, last;
     half_of(t, half, &first, &last);
-    const float *restrict x = t->x + first;
-    float *restrict out = t->out + first;
-    const uint32_t *restrict chances = t->chances;
-    const int32_t threshold = t->threshold, shift = half ? 16 : 0;
+    const int32_t threshold = t->threshold;
     const float scale = t->scale;
-    for (size_t i = 0; i < last - first; i++) {
-        float positive = x[i] <= 0 ? 0.0f : x[i] * scale; /* what is not a number stays so, to be noticed */
-        out[i] = (int32_t)(chances[i] >> shift & 0xffff) < threshold ? 0.0f : positive;
+    Random random = random_of(t->seed, half);
+    for (size_t i = first; i < last; i += 32 * STREAMS) {
+        uint32_t drawn[16 * STREAMS];
+        int32_t chances[32 * STREAMS];
+        for (size_t j = 0; j < 16; j++)
+            draw(&random, drawn + j * STREAMS);
+        for (size_t j = 0; j < 16 * STREAMS; j++) {
+            chances[j] = (int32_t)(drawn[j] & 0xffff);
+            chances[16 * STREAMS + j] = (int32_t)(drawn[j] >> 16);
+        }
+        const float *restrict x = t->x + i;
+        float *restrict out = t->out + i;
+        const size_t n = last - i < 32 * STREAMS ? last - i : 32 * STREAMS;
+        for (size_t j = 0; j < n; j++) {
+            float positive = x[j] <= 0 ? 0.0f : x[j] * scale; /* what is not a number stays so, to be noticed */
+            out[j] = chances[j] < threshold ? 0.0f : positive;
+        }
     }
 }
 
@@ -497,21 +545,36 @@ static PyObject *decode_bits_backward(PyObject *Py_UNUSED(module), PyObject *arg
     Py_RETURN_NONE;
 }
 
+static PyObject *draw_random(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[1];
+    unsigned long long seed;
+    int are_normal, threads;
+    if (!PyArg_ParseTuple(arguments, "w*Kpi", &b[0], &seed, &are_normal, &threads))
+        return NULL;
+    Drawing task = {b[0].buf, floats(&b[0]), seed, are_normal};
+    Py_BEGIN_ALLOW_THREADS
+    do_both(draw_numbers, &task, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 1);
+    Py_RETURN_NONE;
+}
+
 static PyObject *dropped_relu(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Py_buffer b[3]; /* x, chances, out */
+    Py_buffer b[2]; /* x, out */
+    unsigned long long seed;
     int threshold, threads;
     float scale;
-    if (!PyArg_ParseTuple(arguments, "y*y*w*ifi", &b[0], &b[1], &b[2], &threshold, &scale, &threads))
+    if (!PyArg_ParseTuple(arguments, "y*w*Kifi", &b[0], &b[1], &seed, &threshold, &scale, &threads))
         return NULL;
-    size_t n = floats(&b[0]);
-    if (b[0].len != b[2].len || (size_t)b[1].len / sizeof(uint32_t) < (n + 1) / 2)
-        return refuse(b, 3, "numbers, their chances and the result differ in size");
-    Dropping task = {b[0].buf, b[1].buf, NULL, b[2].buf, n, threshold, scale};
+    if (b[0].len != b[1].len)
+        return refuse(b, 2, "numbers and the result differ in size");
+    Dropping task = {b[0].buf, seed, NULL, b[1].buf, floats(&b[0]), threshold, scale};
     Py_BEGIN_ALLOW_THREADS
     do_both(drop, &task, threads);
     Py_END_ALLOW_THREADS
-    release(b, 3);
+    release(b, 2);
     Py_RETURN_NONE;
 }
 
@@ -524,7 +587,7 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
         return NULL;
     if (b[0].len != b[1].len || b[0].len != b[2].len)
         return refuse(b, 3, "numbers, their gradient and the result differ in size");
-    Dropping task = {b[0].buf, NULL, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
+    Dropping task = {b[0].buf, 0, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
     Py_BEGIN_ALLOW_THREADS
     do_both(drop_backward, &task, threads);
     Py_END_ALLOW_THREADS
@@ -533,7 +596,8 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
 }
 
 static PyMethodDef functions[] = {
-    {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, chances, out, threshold, scale, threads)"},
+    {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, out, seed, threshold, scale, threads)"},
+    {"draw_random", draw_random, METH_VARARGS, "draw_random(out, seed, are_normal, threads)"},
     {"dropped_relu_backward", dropped_relu_backward, METH_VARARGS,
      "dropped_relu_backward(out, gradient, by_x, scale, threads)"},
     {"adam_dense", adam_dense, METH_VARARGS, "adam_dense(weight, mean, square, gradient, numbers, threads)"},

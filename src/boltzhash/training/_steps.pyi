@@ -78,10 +78,11 @@ def decode_bits_backward(
     threads: int,
     /,
 ) -> None: ...
+def draw_random(out: Floats, seed: int, are_normal: bool, threads: int, /) -> None: ...
 def dropped_relu(
     x: Floats,
-    chances: NDArray[np.int64],
     out: Floats,
+    seed: int,
     threshold: int,
     scale: float,
     threads: int,

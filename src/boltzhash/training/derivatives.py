@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from boltzhash.training.rows import SparseRows, _steps, row_sums
+from boltzhash.training.draws import seed_from
+from boltzhash.training.rows import SparseRows, row_sums
+from boltzhash.training.rows import _steps as _steps  # tests check whether it is there
 from boltzhash.training.words_gradient import WordsGradient, put_off_of, weighted_sums
 
 
@@ -50,19 +52,17 @@ def drops_compiled(x: Tensor) -> bool:
 class DroppedRelu(torch.autograd.Function):
     """relu(x), then inverted dropout: ``apply(x, rate, generator)``.
 
-    Drawn numbers have 16 bits, four of them from one draw, so the rate is that of 65,536 parts which is
-    nearest; what is kept is scaled by that.
+    Drawn numbers have 16 bits, so the rate is that of 65,536 parts which is nearest; what is kept is
+    scaled by that.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         x, out = x.contiguous(), torch.empty_like(x)
         threshold = min(round(rate * 2**16), 2**16 - 1)  # something is always kept
-        chances = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
-        chances.random_(-(2**63), None, generator=generator)
         ctx.scale = 2**16 / (2**16 - threshold)
-        arrays = (x.detach().numpy(), chances.numpy(), out.numpy())
-        _steps.dropped_relu(*arrays, threshold, ctx.scale, torch.get_num_threads())
+        arrays, seed = (x.detach().numpy(), out.numpy()), seed_from(generator)
+        _steps.dropped_relu(*arrays, seed, threshold, ctx.scale, torch.get_num_threads())
         ctx.save_for_backward(out)
         return out
 
