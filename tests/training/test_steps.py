@@ -329,7 +329,7 @@ def test_draws_are_the_same_by_one_thread_and_by_two(
 
 
 def test_draws_have_their_law_and_are_independent() -> None:
-    """By Kolmogorov and Smirnov's test, and by correlations of what stands near, of signs and of sizes."""
+    """By Kolmogorov and Smirnov's test, and by correlations of what stands near each other."""
     generator = torch.Generator().manual_seed(0)
     normal = fill_normal(torch.empty(400_000), generator)
     uniform = fill_uniform(torch.empty(400_000), generator)

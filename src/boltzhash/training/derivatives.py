@@ -154,14 +154,15 @@ class DecodedInBlocks(torch.autograd.Function):
         codes, by_codes, kept = ctx.saved_tensors
         shape, n_words = ctx.shapes
         each = (gradient / len(ctx.groups)).contiguous()
+        documents, amounts, ends = ctx.target
         counted = each.unsqueeze(-1) * by_codes if ctx.needs_input_grad[0] else None
         if not any(ctx.needs_input_grad[1:3]):
             return counted, None, None, None, None
         by_weight, by_bias = codes.new_empty(shape), codes.new_empty(len(ctx.groups), n_words)
         for (first, n_bits), own, of_group in zip(ctx.groups, kept, by_bias, strict=True):
-            arrays = (codes.numpy(), own.numpy(), each.numpy(), by_weight.numpy(), of_group.numpy())
-            threads = torch.get_num_threads()
-            _steps.decode_bits_backward(*ctx.target, *arrays, first, n_bits, threads)
+            given = (documents, amounts, ends, codes.numpy(), own.numpy(), each.numpy())
+            results, threads = (by_weight.numpy(), of_group.numpy()), torch.get_num_threads()
+            _steps.decode_bits_backward(*given, *results, first, n_bits, threads)
         return counted, by_weight, by_bias[0] if len(by_bias) == 1 else by_bias.sum(0), None, None
 
 

@@ -1,7 +1,7 @@
 """Random numbers of a step: from PyTorch's generators, compiled on a CPU.
 
-There one draw of a generator seeds as many numbers as are asked for: PyTorch makes them one by one, which
-was a tenth of a step. What is drawn depends on the generator alone, not on threads.
+There one draw of a generator seeds as many numbers as are asked for: PyTorch makes them one by one,
+which takes five times as long. What is drawn depends on the generator alone, not on threads.
 """
 
 from __future__ import annotations

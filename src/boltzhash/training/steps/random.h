@@ -1,4 +1,4 @@
-/* Random numbers, many at a time: PyTorch's generator makes one after the other, which took a tenth of a step.
+/* Random numbers, many at a time: PyTorch's generator makes one after the other.
  *
  * Each half of the numbers has streams of its own, whose states stand side by side: what is drawn depends on the
  * seed alone, not on threads or on how wide vectors are. xoshiro128++ of Blackman and Vigna (2021), states from
