@@ -28,6 +28,7 @@ FLOATS = [] if WINDOWS else ["-ffp-contract=off"]
 THREADS = [] if WINDOWS else ["-pthread"]
 TEXT = Path("src/boltzhash/text")
 KERNEL = Path("src/boltzhash/search/kernel")
+STEPS = Path("src/boltzhash/training/steps")
 
 
 def paths(folder: Path, pattern: str) -> list[str]:
@@ -59,8 +60,9 @@ EXTENSIONS += [
     extension("boltzhash.search._postings", ["src/boltzhash/search/_postings.c"], FLOATS),
     extension(
         "boltzhash.training._steps",
-        ["src/boltzhash/training/_steps.c"],
+        ["src/boltzhash/training/_steps.c", *paths(STEPS, "*.c")],
         [] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno"],
+        depends=paths(STEPS, "*.h"),
         extra_link_args=["-ldl"] if sys.platform == "linux" else [],
     ),
 ]

@@ -10,12 +10,13 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
+from scipy import sparse, stats
 from torch import Tensor
 
 from boltzhash.training import adam, derivatives
 from boltzhash.training.adam import CompiledAdam, adam_of
-from boltzhash.training.derivatives import SparseProduct
+from boltzhash.training.derivatives import DecodedInBlocks, DecodedLogLikelihood, SparseProduct
+from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows
@@ -165,6 +166,84 @@ def test_decoding_is_the_same_by_one_thread_and_by_two() -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+in_blocks = pytest.mark.skipif(
+    derivatives._steps is None or not derivatives._steps.decodes(),
+    reason="this CPU has not the instructions that it takes",
+)
+
+
+def decoded(
+    function: type[torch.autograd.Function], inputs: list[Tensor], target: SparseRows, threads: int
+) -> list[Tensor]:
+    """The value, and the derivatives if documents count differently."""
+    own = [t.clone().requires_grad_() for t in inputs]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        value = function.apply(*own, target, 3)
+        return [value, *torch.autograd.grad(value @ numbers(9, len(value)), own)]
+    finally:
+        torch.set_num_threads(before)
+
+
+@in_blocks
+@pytest.mark.parametrize("n_bits", [3, 24, 49, 130])
+@pytest.mark.parametrize(("n", "n_words"), [(1, 1), (12, 32), (13, 511), (40, 1100)])
+def test_decoding_in_blocks_is_its_twin(n: int, n_words: int, n_bits: int) -> None:
+    """Bits, words and documents that fill vectors, blocks and groups of rows, and that do not."""
+    target = rows(0, n, 0.1, n_words)
+    shapes = ((n, n_bits), (n_bits, n_words), (n_words,))
+    inputs = [numbers(i, *shape) for i, shape in enumerate(shapes)]
+    ours = decoded(DecodedInBlocks, inputs, target, 1)
+    for one, other in zip(ours, decoded(DecodedInBlocks, inputs, target, 2), strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(ours, decoded(DecodedLogLikelihood, inputs, target, 1), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+
+
+@in_blocks
+def test_decoding_in_blocks_when_the_last_words_are_the_likeliest() -> None:
+    """The highest logit rises from block to block, to where the first exponentials are nothing."""
+    n_words = 2000
+    bias = torch.linspace(0, 400, n_words)
+    inputs = [numbers(0, 5, 6), numbers(1, 6, n_words), bias]
+    ours = decoded(DecodedInBlocks, inputs, target := rows(0, 5, 0.1, n_words), 1)
+    for one, other in zip(ours, decoded(DecodedLogLikelihood, inputs, target, 1), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+
+
+@in_blocks
+def test_decoding_in_blocks_passes_what_is_not_a_number() -> None:
+    inputs = [numbers(0, 5, 6), numbers(1, 6, 1000), numbers(2, 1000)]
+    for spoilt in range(3):
+        given = [t.clone() for t in inputs]
+        given[spoilt].view(-1)[-1] = torch.nan
+        value, *_ = decoded(DecodedInBlocks, given, rows(0, 5, 0.1, 1000), 1)
+        assert value[-1].isnan()
+
+
+@in_blocks
+def test_what_does_not_fit_the_decoder_is_refused() -> None:
+    target, codes = rows(0, 5, 0.1, 40).by_word(40), np.ones((5, 8), np.float32)
+    kept = np.empty(derivatives._steps.kept_of_decoding(5, 40), np.float32)
+    weight, bias, values = (np.ones(shape, np.float32) for shape in ((8, 40), 40, 5))
+    arrays = (codes, kept, weight, bias, values, codes.copy())
+    derivatives._steps.decode_bits(*target, *arrays, 0, 8, True, 1)
+    for i, first, n_bits in ((0, 0, 8), (1, 0, 8), (2, 0, 8), (3, 0, 8), (4, 0, 8), (5, 4, 5)):
+        given = [a[:-1].copy() if j == i else a for j, a in enumerate(arrays)]
+        with pytest.raises(ValueError, match="do not fit together"):
+            derivatives._steps.decode_bits(*target, *given, first, n_bits, True, 1)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.2])
+def test_rows_by_word(density: float) -> None:
+    given = rows(0, 9, density)
+    expected = sparse.csr_matrix(given.dense(N_WORDS).numpy()).tocsc()
+    found = given.by_word(N_WORDS)
+    for one, other in zip(found, (expected.indices, expected.data, expected.indptr), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (400, 500)])
 def test_dropping(shape: tuple[int, int]) -> None:
     x = numbers(0, *shape).requires_grad_()
@@ -232,3 +311,39 @@ def test_a_fit_does_not_import_torchs_compiler() -> None:
         "assert 'torch.nn' in sys.modules; assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 100_003])
+@pytest.mark.parametrize("fill", [fill_normal, fill_uniform])
+def test_draws_are_the_same_by_one_thread_and_by_two(
+    fill: Callable[[Tensor, torch.Generator], Tensor], n: int
+) -> None:
+    found = []
+    before = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(fill(torch.full((n,), torch.nan), torch.Generator().manual_seed(3)))
+    torch.set_num_threads(before)
+    assert torch.equal(*found)
+    assert found[0].isfinite().all()
+
+
+def test_draws_have_their_law_and_are_independent() -> None:
+    """By Kolmogorov and Smirnov's test, and by correlations of what stands near each other."""
+    generator = torch.Generator().manual_seed(0)
+    normal = fill_normal(torch.empty(400_000), generator)
+    uniform = fill_uniform(torch.empty(400_000), generator)
+    assert stats.kstest(normal.numpy(), "norm").pvalue > 0.01
+    assert stats.kstest(uniform.numpy(), "uniform").pvalue > 0.01
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    for drawn in (normal, normal.square(), uniform):
+        for apart in (1, 2, 16, 32, 64, 200_000):
+            pair = torch.stack([drawn[:-apart], drawn[apart:]]).double()
+            assert abs(torch.corrcoef(pair)[0, 1]) < 4.5 / pair.shape[1] ** 0.5
+
+
+def test_what_is_drawn_next_is_something_else() -> None:
+    generator = torch.Generator().manual_seed(0)
+    one, other = (fill_normal(torch.empty(1000), generator) for _ in range(2))
+    assert abs(torch.corrcoef(torch.stack([one, other]))[0, 1]) < 0.15

@@ -6,17 +6,17 @@
  *
  * The work is done in two halves, by two threads or by one: what comes out is the same to the last bit. */
 
-#ifndef _WIN32
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#include <dlfcn.h>
-#include <stdatomic.h>
-#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "steps/decoder.h"
+#include "steps/exponential.h"
+#include "steps/halves.h"
+#include "steps/random.h"
 
 /* One binary for all x86-64 machines: the loops are compiled for each, and the loader takes the widest. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&         \
@@ -27,47 +27,6 @@
 #endif
 #define AT_ONCE 2 /* words whose gradients are made before their weights are updated */
 #define LANES 16 /* sums and maxima that are kept side by side, so that they fit a vector */
-
-/* Two halves */
-
-typedef void Work(const void *task, int half);
-
-#ifdef _WIN32
-static void do_both(Work *work, const void *task, int threads)
-{
-    (void)threads;
-    work(task, 0);
-    work(task, 1);
-}
-#else
-typedef struct {
-    Work *work;
-    const void *task;
-    atomic_int next;
-} Halves;
-
-static void take_halves(void *given)
-{
-    Halves *halves = given;
-    for (int half; (half = atomic_fetch_add(&halves->next, 1)) < 2;)
-        halves->work(halves->task, half);
-}
-
-/* Two threads are PyTorch's own: between its operations they keep their CPUs busy waiting, so that others would
- * have to share those. They belong to the OpenMP library that it has loaded for all to see; where there is none
- * by that name, this thread does both halves. */
-static void do_both(Work *work, const void *task, int threads)
-{
-    Halves halves = {work, task, 0};
-    void (*parallel)(void (*)(void *), void *, unsigned n_threads, unsigned flags) = NULL;
-    if (threads > 1)
-        *(void **)&parallel = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-    if (parallel != NULL)
-        parallel(take_halves, &halves, 2, 0);
-    else
-        take_halves(&halves);
-}
-#endif
 
 /* Adam */
 
@@ -179,30 +138,6 @@ typedef struct {
     size_t n_documents, n_words;
 } Decoding;
 
-typedef union {
-    float number;
-    uint32_t bits;
-} Float;
-
-/* e^x for x <= 0, to 2 units of the last place: Cody and Waite's reduction, a polynomial of degree 6 */
-static inline float exponential(float x)
-{
-    const float shift = 12582912.0f; /* 1.5 * 2^23: what is added to it is rounded to an integer */
-    x = x < -87.0f ? -87.0f : x;
-    Float scale = {x * 1.44269504f + shift};
-    float n = scale.number - shift;
-    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    scale.bits = (scale.bits + 127u) << 23;
-    return p * scale.number;
-}
-
 static inline float highest_with_bias(float *restrict x, const float *restrict bias, size_t n)
 {
     float highest[LANES];
@@ -274,15 +209,50 @@ static void decode_documents(const void *given, int half)
     }
 }
 
+/* Random numbers */
+
+typedef struct {
+    float *out;
+    size_t n;
+    uint64_t seed;
+    int are_normal;
+} Drawing;
+
+FOR_EACH_CPU
+static void draw_numbers(const void *given, int half)
+{
+    const Drawing *t = given;
+    size_t middle = t->n / 2 / (2 * STREAMS) * (2 * STREAMS), last = half ? t->n : middle;
+    Random random = random_of(t->seed, half);
+    for (size_t i = half ? middle : 0; i < last; i += 2 * STREAMS) {
+        uint32_t a[STREAMS], b[STREAMS];
+        float drawn[2 * STREAMS];
+        draw(&random, a);
+        draw(&random, b);
+        if (t->are_normal)
+            for (int stream = 0; stream < STREAMS; stream++)
+                normals_of(a[stream], b[stream], &drawn[stream], &drawn[STREAMS + stream]);
+        else
+            for (int stream = 0; stream < STREAMS; stream++) {
+                drawn[stream] = uniform_of(a[stream]);
+                drawn[STREAMS + stream] = uniform_of(b[stream]);
+            }
+        if (last - i >= 2 * STREAMS)
+            memcpy(t->out + i, drawn, sizeof drawn);
+        else
+            memcpy(t->out + i, drawn, (last - i) * sizeof *drawn);
+    }
+}
+
 /* A rectified layer with dropout */
 
 typedef struct {
-    const float *x;          /* what goes in, or what came out */
-    const uint32_t *chances; /* two of 16 bits: the lower for the first half, the upper for the second */
+    const float *x; /* what goes in, or what came out */
+    uint64_t seed;
     const float *gradient;
     float *out;
     size_t n;
-    int32_t threshold; /* what has a lower chance is dropped */
+    int32_t threshold; /* of 65,536: what draws less is dropped */
     float scale;
 } Dropping;
 
@@ -293,20 +263,32 @@ static inline void half_of(const Dropping *t, int half, size_t *first, size_t *l
     *last = half ? t->n : middle;
 }
 
+/* Each number that is drawn has two chances of 16 bits. */
 FOR_EACH_CPU
 static void drop(const void *given, int half)
 {
     const Dropping *t = given;
     size_t first, last;
     half_of(t, half, &first, &last);
-    const float *restrict x = t->x + first;
-    float *restrict out = t->out + first;
-    const uint32_t *restrict chances = t->chances;
-    const int32_t threshold = t->threshold, shift = half ? 16 : 0;
+    const int32_t threshold = t->threshold;
     const float scale = t->scale;
-    for (size_t i = 0; i < last - first; i++) {
-        float positive = x[i] <= 0 ? 0.0f : x[i] * scale; /* what is not a number stays so, to be noticed */
-        out[i] = (int32_t)(chances[i] >> shift & 0xffff) < threshold ? 0.0f : positive;
+    Random random = random_of(t->seed, half);
+    for (size_t i = first; i < last; i += 32 * STREAMS) {
+        uint32_t drawn[16 * STREAMS];
+        int32_t chances[32 * STREAMS];
+        for (size_t j = 0; j < 16; j++)
+            draw(&random, drawn + j * STREAMS);
+        for (size_t j = 0; j < 16 * STREAMS; j++) {
+            chances[j] = (int32_t)(drawn[j] & 0xffff);
+            chances[16 * STREAMS + j] = (int32_t)(drawn[j] >> 16);
+        }
+        const float *restrict x = t->x + i;
+        float *restrict out = t->out + i;
+        const size_t n = last - i < 32 * STREAMS ? last - i : 32 * STREAMS;
+        for (size_t j = 0; j < n; j++) {
+            float positive = x[j] <= 0 ? 0.0f : x[j] * scale; /* what is not a number stays so, to be noticed */
+            out[j] = chances[j] < threshold ? 0.0f : positive;
+        }
     }
 }
 
@@ -433,21 +415,166 @@ static PyObject *decode(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* Rows of words turned into words of rows: for each word, the rows that have it, in order. */
+static PyObject *by_word(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[6]; /* words, amounts, ends of the rows; rows, amounts, ends of the words */
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]))
+        return NULL;
+    size_t n_words = (size_t)b[5].len / sizeof(int32_t) - 1;
+    if (b[5].len < (Py_ssize_t)sizeof(int32_t) || b[3].len != b[0].len || b[4].len != b[0].len ||
+        !fit_together(&b[0], &b[1], &b[2], n_words))
+        return refuse(b, 6, "rows and the room for words do not fit together");
+    const int32_t *words = b[0].buf, *ends = b[2].buf;
+    const float *amounts = b[1].buf;
+    int32_t *rows = b[3].buf, *next = b[5].buf;
+    float *of_rows = b[4].buf;
+    size_t n_rows = (size_t)b[2].len / sizeof(int32_t) - 1;
+    memset(next, 0, (n_words + 1) * sizeof *next);
+    for (int32_t i = 0; i < ends[n_rows]; i++)
+        next[words[i]]++;
+    for (int32_t word = 0, before = 0; (size_t)word <= n_words; word++) {
+        int32_t count = next[word];
+        next[word] = before;
+        before += count;
+    }
+    for (size_t row = 0; row < n_rows; row++)
+        for (int32_t i = ends[row]; i < ends[row + 1]; i++) {
+            int32_t place = next[words[i]]++;
+            rows[place] = (int32_t)row;
+            of_rows[place] = amounts[i];
+        }
+    memmove(next + 1, next, n_words * sizeof *next); /* each was moved to where the word after it begins */
+    next[0] = 0;
+    release(b, 6);
+    Py_RETURN_NONE;
+}
+
+static PyObject *decodes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arguments))
+{
+    return PyBool_FromLong(can_decode());
+}
+
+static PyObject *kept_of_decoding(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_ssize_t n_documents, n_words;
+    if (!PyArg_ParseTuple(arguments, "nn", &n_documents, &n_words))
+        return NULL;
+    return PyLong_FromSize_t(kept_by_decoder((size_t)n_documents, (size_t)n_words));
+}
+
+/* Whether the words that are asked for, the codes and what is kept fit n_documents and n_words. */
+static int fit_decoder(const Py_buffer *targets, const Py_buffer *codes, const Py_buffer *kept, size_t n_documents,
+                       size_t n_words, Py_ssize_t first, Py_ssize_t n_bits)
+{
+    const size_t all_bits = n_documents ? floats(codes) / n_documents : 0;
+    return can_decode() && n_documents && n_words && first >= 0 && n_bits > 0 &&
+           (size_t)(first + n_bits) <= all_bits && floats(codes) == n_documents * all_bits &&
+           floats(kept) == kept_by_decoder(n_documents, n_words) &&
+           (size_t)targets[2].len == (n_words + 1) * sizeof(int32_t) &&
+           fit_together(&targets[0], &targets[1], &targets[2], n_documents);
+}
+
+static PyObject *decode_bits(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[9]; /* documents, amounts, ends, codes, kept, weight, bias, values, by_codes */
+    Py_ssize_t first, n_bits;
+    int with_by_codes, threads;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*y*y*w*w*nnpi", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6], &b[7], &b[8], &first, &n_bits, &with_by_codes, &threads))
+        return NULL;
+    const size_t n_documents = floats(&b[7]), n_words = floats(&b[6]);
+    if (!fit_decoder(b, &b[3], &b[4], n_documents, n_words, first, n_bits) ||
+        floats(&b[5]) != n_words * (floats(&b[3]) / n_documents) ||
+        (with_by_codes && b[8].len != b[3].len))
+        return refuse(b, 9, "codes, the decoder and the words of the documents do not fit together");
+    Decoder task = {.codes = (float *)b[3].buf + first,
+                    .weight = (float *)b[5].buf + (size_t)first * n_words,
+                    .bias = b[6].buf,
+                    .documents = b[0].buf,
+                    .amounts = b[1].buf,
+                    .ends = b[2].buf,
+                    .n_documents = n_documents,
+                    .n_words = n_words,
+                    .n_bits = (size_t)n_bits,
+                    .all_bits = floats(&b[3]) / n_documents,
+                    .values = b[7].buf,
+                    .by_codes = with_by_codes ? (float *)b[8].buf + first : NULL};
+    int done;
+    Py_BEGIN_ALLOW_THREADS
+    place_kept(&task, b[4].buf);
+    done = decode_words(&task, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 9);
+    if (!done)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *decode_bits_backward(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[8]; /* documents, amounts, ends, codes, kept, each, by_weight, by_bias */
+    Py_ssize_t first, n_bits;
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*w*nni", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6], &b[7], &first, &n_bits, &threads))
+        return NULL;
+    const size_t n_documents = floats(&b[5]), n_words = floats(&b[7]);
+    if (!fit_decoder(b, &b[3], &b[4], n_documents, n_words, first, n_bits) ||
+        floats(&b[6]) != n_words * (floats(&b[3]) / n_documents))
+        return refuse(b, 8, "codes, derivatives and the words of the documents do not fit together");
+    Decoder task = {.codes = (float *)b[3].buf + first,
+                    .documents = b[0].buf,
+                    .amounts = b[1].buf,
+                    .ends = b[2].buf,
+                    .n_documents = n_documents,
+                    .n_words = n_words,
+                    .n_bits = (size_t)n_bits,
+                    .all_bits = floats(&b[3]) / n_documents,
+                    .each = b[5].buf,
+                    .by_weight = (float *)b[6].buf + (size_t)first * n_words,
+                    .by_bias = b[7].buf};
+    int done;
+    Py_BEGIN_ALLOW_THREADS
+    place_kept(&task, b[4].buf);
+    done = decode_words_backward(&task, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 8);
+    if (!done)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *draw_random(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[1];
+    unsigned long long seed;
+    int are_normal, threads;
+    if (!PyArg_ParseTuple(arguments, "w*Kpi", &b[0], &seed, &are_normal, &threads))
+        return NULL;
+    Drawing task = {b[0].buf, floats(&b[0]), seed, are_normal};
+    Py_BEGIN_ALLOW_THREADS
+    do_both(draw_numbers, &task, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 1);
+    Py_RETURN_NONE;
+}
+
 static PyObject *dropped_relu(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Py_buffer b[3]; /* x, chances, out */
+    Py_buffer b[2]; /* x, out */
+    unsigned long long seed;
     int threshold, threads;
     float scale;
-    if (!PyArg_ParseTuple(arguments, "y*y*w*ifi", &b[0], &b[1], &b[2], &threshold, &scale, &threads))
+    if (!PyArg_ParseTuple(arguments, "y*w*Kifi", &b[0], &b[1], &seed, &threshold, &scale, &threads))
         return NULL;
-    size_t n = floats(&b[0]);
-    if (b[0].len != b[2].len || (size_t)b[1].len / sizeof(uint32_t) < (n + 1) / 2)
-        return refuse(b, 3, "numbers, their chances and the result differ in size");
-    Dropping task = {b[0].buf, b[1].buf, NULL, b[2].buf, n, threshold, scale};
+    if (b[0].len != b[1].len)
+        return refuse(b, 2, "numbers and the result differ in size");
+    Dropping task = {b[0].buf, seed, NULL, b[1].buf, floats(&b[0]), threshold, scale};
     Py_BEGIN_ALLOW_THREADS
     do_both(drop, &task, threads);
     Py_END_ALLOW_THREADS
-    release(b, 3);
+    release(b, 2);
     Py_RETURN_NONE;
 }
 
@@ -460,7 +587,7 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
         return NULL;
     if (b[0].len != b[1].len || b[0].len != b[2].len)
         return refuse(b, 3, "numbers, their gradient and the result differ in size");
-    Dropping task = {b[0].buf, NULL, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
+    Dropping task = {b[0].buf, 0, b[1].buf, b[2].buf, floats(&b[0]), 0, scale};
     Py_BEGIN_ALLOW_THREADS
     do_both(drop_backward, &task, threads);
     Py_END_ALLOW_THREADS
@@ -469,7 +596,8 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
 }
 
 static PyMethodDef functions[] = {
-    {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, chances, out, threshold, scale, threads)"},
+    {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, out, seed, threshold, scale, threads)"},
+    {"draw_random", draw_random, METH_VARARGS, "draw_random(out, seed, are_normal, threads)"},
     {"dropped_relu_backward", dropped_relu_backward, METH_VARARGS,
      "dropped_relu_backward(out, gradient, by_x, scale, threads)"},
     {"adam_dense", adam_dense, METH_VARARGS, "adam_dense(weight, mean, square, gradient, numbers, threads)"},
@@ -477,6 +605,15 @@ static PyMethodDef functions[] = {
      "adam_of_words(weight, mean, square, by_output, documents, amounts, ends, numbers, threads)"},
     {"decode", decode, METH_VARARGS,
      "decode(logits, bias, words, amounts, ends, values, by_bias, threads)"},
+    {"by_word", by_word, METH_VARARGS, "by_word(words, amounts, ends, rows, amounts_of_rows, ends_of_words)"},
+    {"decodes", decodes, METH_NOARGS, "decodes(): whether this CPU has what decode_bits takes"},
+    {"kept_of_decoding", kept_of_decoding, METH_VARARGS, "kept_of_decoding(n_documents, n_words)"},
+    {"decode_bits", decode_bits, METH_VARARGS,
+     "decode_bits(documents, amounts, ends, codes, kept, weight, bias, values, by_codes, first, n_bits, "
+     "with_by_codes, threads)"},
+    {"decode_bits_backward", decode_bits_backward, METH_VARARGS,
+     "decode_bits_backward(documents, amounts, ends, codes, kept, each, by_weight, by_bias, first, n_bits, "
+     "threads)"},
     {NULL, NULL, 0, NULL},
 };
 

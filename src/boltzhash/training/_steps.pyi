@@ -37,10 +37,52 @@ def decode(
     threads: int,
     /,
 ) -> None: ...
+def by_word(
+    words: Integers,
+    amounts: Floats,
+    ends: Integers,  # one more than rows
+    rows: Integers,  # what is filled: of each word, the rows that have it
+    amounts_of_rows: Floats,
+    ends_of_words: Integers,  # one more than words
+    /,
+) -> None: ...
+def decodes() -> bool: ...
+def kept_of_decoding(n_documents: int, n_words: int, /) -> int: ...
+def decode_bits(
+    documents: Integers,
+    amounts: Floats,
+    ends: Integers,  # one more than words
+    codes: Floats,  # (n_documents, n_bits of all groups)
+    kept: Floats,  # as many as kept_of_decoding says
+    weight: Floats,  # (n_bits of all groups, n_words)
+    bias: Floats,
+    values: Floats,
+    by_codes: Floats,  # as codes, those of this group are filled
+    first: int,
+    n_bits: int,
+    with_by_codes: bool,
+    threads: int,
+    /,
+) -> None: ...
+def decode_bits_backward(
+    documents: Integers,
+    amounts: Floats,
+    ends: Integers,
+    codes: Floats,
+    kept: Floats,
+    each: Floats,  # the derivative by the values
+    by_weight: Floats,  # as weight, those of this group are filled
+    by_bias: Floats,
+    first: int,
+    n_bits: int,
+    threads: int,
+    /,
+) -> None: ...
+def draw_random(out: Floats, seed: int, are_normal: bool, threads: int, /) -> None: ...
 def dropped_relu(
     x: Floats,
-    chances: NDArray[np.int64],
     out: Floats,
+    seed: int,
     threshold: int,
     scale: float,
     threads: int,

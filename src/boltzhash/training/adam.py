@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from boltzhash.training.derivatives import _steps
+from boltzhash.training.rows import _steps
 from boltzhash.training.words_gradient import (
     BiasGradient,
     Optimizer,

@@ -14,13 +14,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from boltzhash.training.draws import seed_from
 from boltzhash.training.rows import SparseRows, row_sums
+from boltzhash.training.rows import _steps as _steps  # tests check whether it is there
 from boltzhash.training.words_gradient import WordsGradient, put_off_of, weighted_sums
-
-try:
-    from boltzhash.training import _steps as _steps  # tests check whether it is there
-except ImportError:  # no compiler when this was installed: PyTorch does it
-    _steps = None  # type: ignore[assignment]
 
 
 class SparseProduct(torch.autograd.Function):
@@ -55,19 +52,17 @@ def drops_compiled(x: Tensor) -> bool:
 class DroppedRelu(torch.autograd.Function):
     """relu(x), then inverted dropout: ``apply(x, rate, generator)``.
 
-    Drawn numbers have 16 bits, four of them from one draw, so the rate is that of 65,536 parts which is
-    nearest; what is kept is scaled by that.
+    Drawn numbers have 16 bits, so the rate is that of 65,536 parts which is nearest; what is kept is
+    scaled by that.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
         x, out = x.contiguous(), torch.empty_like(x)
         threshold = min(round(rate * 2**16), 2**16 - 1)  # something is always kept
-        chances = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
-        chances.random_(-(2**63), None, generator=generator)
         ctx.scale = 2**16 / (2**16 - threshold)
-        arrays = (x.detach().numpy(), chances.numpy(), out.numpy())
-        _steps.dropped_relu(*arrays, threshold, ctx.scale, torch.get_num_threads())
+        arrays, seed = (x.detach().numpy(), out.numpy()), seed_from(generator)
+        _steps.dropped_relu(*arrays, seed, threshold, ctx.scale, torch.get_num_threads())
         ctx.save_for_backward(out)
         return out
 
@@ -123,6 +118,68 @@ class DecodedLogLikelihood(torch.autograd.Function):
                 torch.mm(counted.T, reading.by_logits, out=by_E)
                 by_bias += each @ reading.by_logits
         return each.unsqueeze(-1) * by_codes, by_weight, by_bias, None, None
+
+
+class DecodedInBlocks(torch.autograd.Function):
+    """The twin of :class:`DecodedLogLikelihood` that takes a block of words at a time, for x86 CPUs.
+
+    The logits of a block become exponentials and are multiplied by E again while they are in the cache,
+    and each of two threads has half of the words. The exponentials are kept for the derivatives by
+    weight and bias, which are taken when it is known how much each document counts.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, codes: Tensor, weight: Tensor, bias: Tensor, words: SparseRows, n_groups: int
+    ) -> Tensor:
+        codes, weight, threads = codes.contiguous(), weight.contiguous(), torch.get_num_threads()
+        n, n_words = len(codes), len(bias)
+        target, groups = words.by_word(n_words), _groups(codes.shape[1], n_groups)
+        kept = codes.new_empty(n_groups, _steps.kept_of_decoding(n, n_words))
+        values, by_codes = codes.new_empty(n_groups, n), torch.empty_like(codes)
+        given = (weight.detach().numpy(), bias.detach().numpy())
+        for (first, n_bits), own, value in zip(groups, kept, values, strict=True):
+            arrays = (codes.detach().numpy(), own.numpy(), *given, value.numpy(), by_codes.numpy())
+            differentiable = ctx.needs_input_grad[0]
+            _steps.decode_bits(*target, *arrays, first, n_bits, differentiable, threads)
+        ctx.save_for_backward(codes, by_codes, kept)
+        ctx.target, ctx.groups, ctx.shapes = target, groups, (weight.shape, n_words)
+        return values[0] if n_groups == 1 else values.sum(0) / n_groups
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, gradient: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
+        codes, by_codes, kept = ctx.saved_tensors
+        shape, n_words = ctx.shapes
+        each = (gradient / len(ctx.groups)).contiguous()
+        documents, amounts, ends = ctx.target
+        counted = each.unsqueeze(-1) * by_codes if ctx.needs_input_grad[0] else None
+        if not any(ctx.needs_input_grad[1:3]):
+            return counted, None, None, None, None
+        by_weight, by_bias = codes.new_empty(shape), codes.new_empty(len(ctx.groups), n_words)
+        for (first, n_bits), own, of_group in zip(ctx.groups, kept, by_bias, strict=True):
+            given = (documents, amounts, ends, codes.numpy(), own.numpy(), each.numpy())
+            results, threads = (by_weight.numpy(), of_group.numpy()), torch.get_num_threads()
+            _steps.decode_bits_backward(*given, *results, first, n_bits, threads)
+        return counted, by_weight, by_bias[0] if len(by_bias) == 1 else by_bias.sum(0), None, None
+
+
+def decodes_in_blocks(codes: Tensor, weight: Tensor, bias: Tensor, words: SparseRows) -> bool:
+    """Whether :class:`DecodedInBlocks` takes these."""
+    return _is_compiled(codes, weight, bias, words) and len(codes) > 0 and _steps.decodes()
+
+
+def _groups(n_bits: int, n_groups: int) -> list[tuple[int, int]]:
+    """The first bit and the number of bits of each group, as torch's tensor_split shares them out.
+
+    >>> _groups(6, 4)
+    [(0, 2), (2, 2), (4, 1), (5, 1)]
+    """
+    size, longer = divmod(n_bits, n_groups)
+    sizes = [size + (group < longer) for group in range(n_groups)]
+    return [(sum(sizes[:group]), sizes[group]) for group in range(n_groups)]
 
 
 class Reading(NamedTuple):

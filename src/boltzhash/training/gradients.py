@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from boltzhash.training.draws import fill_uniform
 from boltzhash.training.networks import Linear
 
 Function = Callable[[Tensor], Tensor]
@@ -324,7 +325,7 @@ def _with_gradient(logits: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    return torch.empty_like(like, requires_grad=False).uniform_(generator=generator)
+    return fill_uniform(torch.empty_like(like, requires_grad=False), generator)
 
 
 def _logistic(like: Tensor, generator: torch.Generator) -> Tensor:

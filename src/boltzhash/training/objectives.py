@@ -14,7 +14,11 @@ from torch.nn.functional import logsigmoid, normalize
 
 from boltzhash.training import fused
 from boltzhash.training.batches import Share
-from boltzhash.training.derivatives import DecodedLogLikelihood
+from boltzhash.training.derivatives import (
+    DecodedInBlocks,
+    DecodedLogLikelihood,
+    decodes_in_blocks,
+)
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
 from boltzhash.training.fused.functions import WordLogLikelihood
 from boltzhash.training.gradients import straight_through
@@ -52,7 +56,9 @@ def decoded_log_likelihood(
     tensor([-2.7726])
     """
     if isinstance(target, SparseRows):
-        value: Tensor = DecodedLogLikelihood.apply(codes, weight, bias, target, n_groups)  # type: ignore[no-untyped-call]
+        in_blocks = decodes_in_blocks(codes, weight, bias, target)
+        function = DecodedInBlocks if in_blocks else DecodedLogLikelihood
+        value: Tensor = function.apply(codes, weight, bias, target, n_groups)  # type: ignore[no-untyped-call]
         return value
     groups = zip(codes.tensor_split(n_groups, -1), weight.tensor_split(n_groups), strict=True)
     readings = [word_log_likelihood(torch.addmm(bias, s, E), target) for s, E in groups]

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
+
+try:
+    from boltzhash.training import _steps as _steps
+except ImportError:  # no compiler when this was installed: scipy and PyTorch do it
+    _steps = None  # type: ignore[assignment]
+
+Integers = NDArray[np.int32]
 
 
 class SparseRows(NamedTuple):
@@ -23,6 +33,18 @@ class SparseRows(NamedTuple):
         """The row of each value."""
         rows = torch.arange(self.n_rows, device=self.offsets.device)
         return rows.repeat_interleave(self.offsets.diff(), output_size=self.values.shape[0])
+
+    def by_word(self, n_columns: int) -> tuple[Integers, NDArray[Any], Integers]:
+        """Column by column, in which rows it occurs, how much of it, and where the columns end."""
+        indices, values, offsets = (part.numpy() for part in self)
+        if _steps is None or values.dtype != np.float32 or indices.dtype != np.int32:
+            shape = (self.n_rows, n_columns)
+            found = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
+            return found.indices, found.data, found.indptr
+        rows, amounts = np.empty_like(indices), np.empty_like(values)
+        ends = np.empty(n_columns + 1, np.int32)
+        _steps.by_word(indices, values, offsets, rows, amounts, ends)
+        return rows, amounts, ends
 
     def dense(self, n_columns: int) -> Tensor:
         """The rows as a matrix; a column may occur only once in a row."""

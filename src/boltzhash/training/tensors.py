@@ -7,6 +7,8 @@ from torch import Generator as Generator
 from torch import Tensor as Tensor
 from torch.nn import Module as Module
 
+from boltzhash.training.draws import fill_normal
+
 
 def linear_ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
     """From the first value to the last as progress, of any shape, goes from 0 to 1, and no further.
@@ -22,4 +24,4 @@ def linear_ramp(ends: tuple[float, float], progress: Tensor) -> Tensor | float:
 
 def standard_normal(like: Tensor, generator: Generator) -> Tensor:
     """ε ~ N(0, 1), of the shape of ``like``."""
-    return torch.empty_like(like).normal_(generator=generator)
+    return fill_normal(torch.empty_like(like), generator)

@@ -12,16 +12,13 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from boltzhash.training.rows import Rows, SparseRows, stacked
+from boltzhash.training.rows import Integers, Rows, SparseRows, stacked
 
-Integers = NDArray[np.int32]
 PUT_OFF = "put_off_gradients"  # the attribute of a weight
 
 
@@ -38,10 +35,7 @@ class WordsGradient(NamedTuple):
     def by_word(self, n_words: int) -> tuple[Integers, NDArray[Any], Integers]:
         """Word by word, in which sparse rows it occurs, how much of it, and where the words end."""
         assert isinstance(self.x, SparseRows)
-        indices, values, offsets = (t.numpy() for t in self.x)
-        shape = (self.x.n_rows, n_words)
-        by_word = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
-        return by_word.indices, by_word.data, by_word.indptr
+        return self.x.by_word(n_words)
 
     def whole(self, n_words: int) -> Tensor:
         """Multiplied out: for each word, the sum of the rows of G in which it occurs."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from boltzhash.training.draws import fill_uniform
 from boltzhash.training.gradients import straight_through
 
 
@@ -60,7 +61,7 @@ class Bernoulli:
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """s = (sign(σ(r) − u) + 1) / 2 with the straight-through gradient (eqs. 7 and 18)."""
         probabilities = self.mean
-        u = torch.empty_like(probabilities).uniform_(generator=generator)
+        u = fill_uniform(torch.empty_like(probabilities, requires_grad=False), generator)
         return straight_through(probabilities, u)
 
     def entropy(self) -> Tensor:

@@ -17,6 +17,7 @@ from torch.nn.functional import softplus
 from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
 from boltzhash.training.distributions.mixture import BernoulliMixture
+from boltzhash.training.draws import fill_normal
 from boltzhash.training.fused.functions import LowRankDraws
 
 
@@ -62,7 +63,7 @@ class LowRankCovariance:
         def epsilon(size: int) -> Tensor:
             """All draws of a document side by side, so that U is applied by one product."""
             empty = self.factor.new_empty((*batch, n, size), requires_grad=False)
-            return empty.normal_(generator=generator)
+            return fill_normal(empty, generator)
 
         if len(batch) == 1 and fused.fits(location, self.deviation, self.factor):
             parts = (location, self.deviation, self.factor)

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from boltzhash.training.draws import fill_normal
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -39,7 +41,7 @@ class Gaussian:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """z = μ + σ ε (eq. 6)."""
-        epsilon = torch.empty_like(self.location).normal_(generator=generator)
+        epsilon = fill_normal(torch.empty_like(self.location, requires_grad=False), generator)
         return self.location + self.deviation * epsilon
 
     def entropy(self) -> Tensor:
