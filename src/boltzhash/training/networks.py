@@ -14,7 +14,12 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached, is_parametrized, register_parametrization
 
 from boltzhash.training import derivatives, fused
-from boltzhash.training.derivatives import SparseProduct, drops_compiled
+from boltzhash.training.derivatives import (
+    SparseProduct,
+    SteadyProduct,
+    drops_compiled,
+    sums_are_long,
+)
 from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, drops_in_kernel
 from boltzhash.training.rows import Rows, stacked
 
@@ -50,7 +55,22 @@ class Linear(nn.Module):
         self.bias = _uniform((n_outputs,), bound, generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x, self.weight)
+        return linear(x, self.weight, self.bias)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x @ weight + bias."""
+    if sums_are_long(x, weight):
+        return steady_product(x, weight) + bias
+    return torch.addmm(bias, x, weight)
+
+
+def steady_product(x: Tensor, weight: Tensor) -> Tensor:
+    """x W, whose derivatives do not depend on how many threads compute them."""
+    if not sums_are_long(x, weight):
+        return x @ weight
+    product: Tensor = SteadyProduct.apply(x, weight)  # type: ignore[no-untyped-call]
+    return product
 
 
 def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generator) -> Tensor:
@@ -111,7 +131,7 @@ def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     n = x.shape[1] // weight.shape[0]
     if n == 1:
-        return torch.addmm(bias, x, weight)
+        return linear(x, weight, bias)
     rows = x.view(len(x), n, -1).transpose(0, 1)
     columns = weight.view(len(weight), n, -1).transpose(0, 1)
     results = torch.baddbmm(bias.view(n, 1, -1), rows, columns)
@@ -375,7 +395,7 @@ class TopicDecoder(nn.Module):
     @property
     def weight(self) -> Tensor:
         """E = TW, (n_bits, n_words)."""
-        return self.topics @ self.words.weight
+        return steady_product(self.topics, self.words.weight)
 
     @property
     def bias(self) -> Tensor:
