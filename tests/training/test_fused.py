@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -434,6 +436,17 @@ def test_replayed_steps_are_the_steps(
     prints = [hasher.fit(tfidf).fingerprint() for _ in range(2)]
     monkeypatch.setattr(replay, "WARM_UP", 10**9)
     assert {*prints, hasher.fit(tfidf).fingerprint()} == {prints[0]}
+
+
+def test_the_first_fit_of_a_process_is_on_a_gpu() -> None:
+    """What goes backwards is a thread of its own, which nothing has used before."""
+    program = """
+from scipy import sparse
+from boltzhash import CorrSH
+tfidf = sparse.random(300, 100, 0.1, format="csr", random_state=0)
+CorrSH(16, epochs=1, neighbours=0, contrast=0.0, device="cuda").fit(tfidf)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("changes", [{}, {"neighbours": 0, "contrast": 0.0, "networks": 2}])

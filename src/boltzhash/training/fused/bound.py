@@ -256,12 +256,13 @@ class MeanTerms(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         n, n_readings = len(divergence), settings.n_networks
         n_contrasts = 0 if contrasts is None else n_readings
-        ctx.weights = (beta, constant(settings.contrast_weight, values.device))
         ctx.sizes = (n, n_readings)
+        weight = constant(settings.contrast_weight, values.device)
         loss, likelihood, kl = (values.new_empty(()) for _ in range(3))
-        given = (values, divergence, values if contrasts is None else contrasts, *ctx.weights)
-        results = (loss, likelihood, kl)
-        run_blocks("bound_terms", 1, *given, *results, *ctx.sizes, n_contrasts)
+        given = (values, divergence, values if contrasts is None else contrasts, beta, weight)
+        results, by = (loss, likelihood, kl), values.new_empty(3)
+        run_blocks("bound_terms", 1, *given, *results, by, *ctx.sizes, n_contrasts)
+        ctx.save_for_backward(by)
         ctx.mark_non_differentiable(likelihood, kl)
         ctx.set_materialize_grads(False)
         ctx.n_contrasts = n_contrasts * n
@@ -271,9 +272,9 @@ class MeanTerms(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: None, __: None) -> tuple[Tensor | None, ...]:
         n, n_readings = ctx.sizes
-        by = gradient.new_empty(3)
-        run_blocks("bound_terms_backward", 1, gradient, *ctx.weights, by, *ctx.sizes, threads=1)
-        by_values, by_divergence, by_contrasts = by.view(3, 1).unbind()
+        (by,) = ctx.saved_tensors
+        # A product of PyTorch's: the first kernel of the thread that goes backwards cannot be ours.
+        by_values, by_divergence, by_contrasts = (by * gradient).view(3, 1).unbind()
         return (
             by_values.expand(n_readings * n),
             by_divergence.expand(n),

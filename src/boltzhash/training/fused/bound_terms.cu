@@ -1,5 +1,6 @@
 // Means over the minibatch, by one block of 256 threads: what is minimised, the log likelihood of words and the
-// divergence. `values` are those of all readings of all documents, `contrasts` those of all parts; there may be none.
+// divergence; and the derivative of the first by each value, each divergence and each contrast. `values` are those of
+// all readings of all documents, `contrasts` those of all parts; there may be none.
 __device__ float sum_of(const float *numbers, int n)
 {
     __shared__ float parts[256];
@@ -19,7 +20,7 @@ __device__ float sum_of(const float *numbers, int n)
 
 extern "C" __global__ void bound_terms(const float *values, const float *divergences, const float *contrasts,
                                        const float *beta, const float *weight, float *loss, float *likelihood,
-                                       float *kl, int n_documents, int n_readings, int n_contrasts)
+                                       float *kl, float *by, int n_documents, int n_readings, int n_contrasts)
 {
     float value = sum_of(values, n_readings * n_documents) / (n_readings * n_documents);
     float divergence = sum_of(divergences, n_documents) / n_documents;
@@ -28,14 +29,8 @@ extern "C" __global__ void bound_terms(const float *values, const float *diverge
         *loss = -value + *beta * divergence + *weight * contrast;
         *likelihood = value;
         *kl = divergence / n_readings;
+        by[0] = -1.0f / (n_readings * n_documents);
+        by[1] = *beta / n_documents;
+        by[2] = *weight / n_documents;
     }
-}
-
-// The derivative of what is minimised by each value, each divergence and each contrast.
-extern "C" __global__ void bound_terms_backward(const float *gradient, const float *beta, const float *weight,
-                                                float *by, int n_documents, int n_readings)
-{
-    by[0] = -*gradient / (n_readings * n_documents);
-    by[1] = *gradient * *beta / n_documents;
-    by[2] = *gradient * *weight / n_documents;
 }
