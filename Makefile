@@ -44,8 +44,10 @@ types: $(READY)
 # One thread each: on a machine with other work, threads that spin wait for a core that is taken.
 tests test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
 
+# One process more than there are CPUs: beside other work three get more of two CPUs than two do.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 tests: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not engines and not browser and not service and not fuzz'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow and not engines and not browser and not service and not fuzz'
 
 # Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
 # Ray forks when it starts, which a process with the threads of Milvus' client may not survive: two runs.
