@@ -99,7 +99,8 @@ def test_the_order_of_confidence_is_that_of_the_features(
     margins = of_features.margins(QUERY[None].astype(np.float64))[0]
     agree = agreement(margins, of_features.encode(features=VECTORS))
     first = [i for i, _ in nearest(of_features, of_features.encode(features=QUERY[None])[0])]
-    expected = sorted(first, key=lambda i: -agree[i])
+    # Equal codes agree equally; the last digits of a product depend on where a row stands in it.
+    expected = sorted(first, key=lambda i: -round(agree[i], 9))
     assert collection.search(features=QUERY, k=N, order="confidence").ids == expected
 
 
