@@ -137,7 +137,7 @@ class DecodedLogLikelihood(torch.autograd.Function):
         for reading, by_E in zip(readings, by_weight.tensor_split(n_groups), strict=True):
             total += reading.value
             if any(ctx.needs_input_grad):
-                by_codes.append(reading.by_logits @ reading.weight.T)
+                by_codes.append(product_in_pieces(reading.by_logits, reading.weight.T))
                 torch.mm(reading.codes.T, reading.by_logits, out=by_E)
                 by_bias += reading.by_bias
         if any(ctx.needs_input_grad):

@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from boltzhash.training.batches import Batch, Terms
-from boltzhash.training.fused import THREADS, constant, fits, kernel, launch, run_blocks
+from boltzhash.training.fused import constant, fits, launch, run_blocks
 from boltzhash.training.fused.chance import CountedChance
+from boltzhash.training.fused.functions import Likelihoods, likelihoods_of, put_derivative
 from boltzhash.training.fused.layers import ParallelProduct, by_bias, side_by_side
 from boltzhash.training.networks import Autoencoder, WordDecoder
 
@@ -171,26 +172,17 @@ class DecodedWords(torch.autograd.Function):
         n_words, targets = len(bias), targets.contiguous()
         logits = torch.bmm(side_by_side(codes, n_groups), weight.view(n_groups, -1, n_words))
         logits = logits.view(-1, n_words)
-        value, log_normalizers, totals = (logits.new_empty(len(logits)) for _ in range(3))
-        results = (value, log_normalizers, totals)
-        given = (logits, bias, targets)
-        sizes = (len(targets), n_words)
-        run_blocks("word_log_likelihood", len(logits), *given, *results, *sizes, threads=1024)
-        ctx.save_for_backward(codes, weight, bias, targets, log_normalizers, totals)
+        found = likelihoods_of(logits, bias, targets)
+        ctx.save_for_backward(codes, weight, bias, targets, *found)
         ctx.logits, ctx.n_groups = logits, n_groups
-        return value
+        return found.values
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        codes, weight, bias, targets, log_normalizers, totals = ctx.saved_tensors
+        codes, weight, bias, targets, *found = ctx.saved_tensors
         by_logits, n_words = ctx.logits, len(bias)  # the logits are not needed again
-        given = (by_logits, bias, targets, log_normalizers, totals, gradient, gradient.stride(0))
-        kernel("word_log_likelihood_backward")(
-            grid=(-(-n_words // THREADS), len(by_logits), 1),
-            block=(THREADS, 1, 1),
-            args=[*given, by_logits, len(targets), n_words],
-        )
+        put_derivative(by_logits, by_logits, bias, targets, Likelihoods(*found), gradient)
         by_codes, by_weight = torch.empty_like(codes), torch.empty_like(weight)
         of_groups = by_logits.view(ctx.n_groups, -1, n_words)
         by_group = weight.view(ctx.n_groups, -1, n_words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -72,29 +72,54 @@ class MixtureLogProb(torch.autograd.Function):
         return by_logits, by_s
 
 
+class Likelihoods(NamedTuple):
+    """Σ_w t_w log softmax(logits + b)_w (eq. 2) of every row, and what its derivative needs."""
+
+    values: Tensor
+    log_normalizers: Tensor
+    totals: Tensor
+
+
+def likelihoods_of(logits: Tensor, bias: Tensor, targets: Tensor) -> Likelihoods:
+    """Rows of logits are as many as the targets, or several readings of all of these in turn."""
+    found = Likelihoods(*(logits.new_empty(len(logits)) for _ in range(3)))
+    given = (logits, bias, targets, *found, *targets.shape)
+    run_blocks("word_log_likelihood", len(logits), *given, threads=1024)
+    return found
+
+
+def put_derivative(
+    out: Tensor,
+    logits: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    found: Likelihoods,
+    gradient: Tensor,
+) -> None:
+    """The derivative by the logits, t − (Σt) softmax, which may take their place."""
+    given = (logits, bias, targets, *found[1:], gradient, gradient.stride(0), out)
+    kernel("word_log_likelihood_backward")(
+        grid=(-(-len(bias) // THREADS), len(logits), 1),
+        block=(THREADS, 1, 1),
+        args=[*given, *targets.shape],
+    )
+
+
 class WordLogLikelihood(torch.autograd.Function):
     """Σ_w t_w log softmax(logits)_w (eq. 2): ``apply(logits, targets)``, differentiable in the first."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
         logits, targets = logits.contiguous(), targets.contiguous()
-        value, log_normalizers, totals = (logits.new_empty(len(logits)) for _ in range(3))
         bias = logits.new_zeros(logits.shape[1])
-        given = (logits, bias, targets, value, log_normalizers, totals)
-        run_blocks("word_log_likelihood", len(logits), *given, *logits.shape, threads=1024)
-        ctx.save_for_backward(logits, bias, targets, log_normalizers, totals)
-        return value
+        found = likelihoods_of(logits, bias, targets)
+        ctx.save_for_backward(logits, bias, targets, *found)
+        return found.values
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        logits, bias, targets, log_normalizers, totals = ctx.saved_tensors
-        n_documents, n_words = logits.shape
+        logits, bias, targets, *found = ctx.saved_tensors
         by_logits = torch.empty_like(logits)
-        given = (logits, bias, targets, log_normalizers, totals, gradient, gradient.stride(0))
-        kernel("word_log_likelihood_backward")(
-            grid=(-(-n_words // THREADS), n_documents, 1),
-            block=(THREADS, 1, 1),
-            args=[*given, by_logits, n_documents, n_words],
-        )
+        put_derivative(by_logits, logits, bias, targets, Likelihoods(*found), gradient)
         return by_logits, None
