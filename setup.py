@@ -61,7 +61,7 @@ EXTENSIONS += [
     extension(
         "boltzhash.training._steps",
         ["src/boltzhash/training/_steps.c", *paths(STEPS, "*.c")],
-        [] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno"],
+        [] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"],
         depends=paths(STEPS, "*.h"),
         extra_link_args=["-ldl"] if sys.platform == "linux" else [],
     ),

@@ -56,7 +56,7 @@ def test_a_number_that_the_user_sets_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        with StepThreads().step(200):
+        with StepThreads().step(200, 64):
             assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
@@ -70,28 +70,31 @@ def test_torch_has_its_threads_back_after_a_step_that_failed(
     torch.set_num_threads(4)
     try:
         threads = StepThreads()
-        with pytest.raises(ZeroDivisionError), threads.step(200):
+        with pytest.raises(ZeroDivisionError), threads.step(200, 64):
             assert torch.get_num_threads() == 1
             1 / 0  # noqa: B018
         assert torch.get_num_threads() == 4
-        with threads.step(13):  # cannot be shared evenly
-            assert torch.get_num_threads() == 1
+        monkeypatch.setattr(threads, "_n_threads", 2)
+        for n_documents, n_bits, expected in ((100, 64, 2), (100, 8, 1), (13, 64, 1)):
+            with threads.step(n_documents, n_bits):  # the last two cannot be shared evenly
+                assert torch.get_num_threads() == expected
     finally:
         torch.set_num_threads(before)
 
 
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="only MKL's products are known")
+@pytest.mark.parametrize("batch_size", [100, 200])
 @pytest.mark.parametrize(
     "kind", [name for name, kind in HASHERS.items() if issubclass(kind, TrainedHasher)]
 )
 def test_what_is_learned_does_not_depend_on_threads(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, batch_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        learned = [weights(kind, turns, monkeypatch) for turns in ([1], [2], [2, 1, 1])]
+        learned = [weights(kind, batch_size, turns, monkeypatch) for turns in ([1], [2], [2, 1, 1])]
     finally:
         torch.set_num_threads(before)
     for others in learned[1:]:
@@ -101,7 +104,7 @@ def test_what_is_learned_does_not_depend_on_threads(
 
 
 def weights(
-    kind: str, turns: list[int], monkeypatch: pytest.MonkeyPatch
+    kind: str, batch_size: int, turns: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
     """Learned from 413 documents, the last 13 of which make a step of their own."""
 
@@ -111,7 +114,8 @@ def weights(
             yield next(turn)
 
     monkeypatch.setattr(step_threads, "faster", in_turns)
-    hasher = HASHERS[kind](n_bits=24, epochs=2, batch_size=200, device="cpu", random_state=0)
+    settings = {"n_bits": 32, "epochs": batch_size // 100, "batch_size": batch_size}
+    hasher = HASHERS[kind](**settings, device="cpu", random_state=0)
     hasher.fit(documents())
     assert isinstance(hasher, TrainedHasher)
     return hasher.weights_

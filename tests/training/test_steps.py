@@ -15,7 +15,12 @@ from torch import Tensor
 
 from boltzhash.training import adam, derivatives
 from boltzhash.training.adam import CompiledAdam, adam_of
-from boltzhash.training.derivatives import DecodedInBlocks, DecodedLogLikelihood, SparseProduct
+from boltzhash.training.derivatives import (
+    DecodedInBlocks,
+    DecodedLogLikelihood,
+    DroppedWords,
+    SparseProduct,
+)
 from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
@@ -256,6 +261,64 @@ def test_dropping(shape: tuple[int, int]) -> None:
     out.backward(gradient := numbers(2, *shape))
     assert x.grad is not None
     torch.testing.assert_close(x.grad, torch.where(kept, gradient / 0.8, 0.0), rtol=1e-4, atol=0)
+
+
+def read(
+    weight: Tensor, bias: Tensor, documents: SparseRows, rate: float, threads: int = 1
+) -> Tensor:
+    """What the first layer makes of documents."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        generator = torch.Generator().manual_seed(1)
+        out: Tensor = DroppedWords.apply(weight, bias, *documents, rate, generator)  # type: ignore[no-untyped-call]
+    finally:
+        torch.set_num_threads(before)
+    return out
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.2])
+@pytest.mark.parametrize("n_outputs", [1, 37, 700])
+def test_the_first_layer(density: float, n_outputs: int) -> None:
+    """What is kept, and the derivatives by weight and bias, against float64."""
+    documents = rows(0, 30, density)
+    ours = [numbers(1, N_WORDS, n_outputs).requires_grad_(), numbers(2, n_outputs).requires_grad_()]
+    exact = [t.detach().double().requires_grad_() for t in ours]
+    out = read(ours[0], ours[1], documents, 0.2)
+    assert torch.equal(out, read(ours[0], ours[1], documents, 0.2, threads=2))
+    kept = (out > 0).detach()
+    expected = documents.dense(N_WORDS).double() @ exact[0] + exact[1]
+    assert not (kept & (expected < -1e-5)).any()
+    expected = torch.where(kept, expected / 0.8, 0.0)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-5)
+    gradient = numbers(3, *out.shape)
+    for one, other in zip(
+        torch.autograd.grad(out, ours, gradient),
+        torch.autograd.grad(expected, exact, gradient.double()),
+        strict=True,
+    ):
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-4)
+
+
+def test_how_much_of_the_first_layer_is_dropped() -> None:
+    """In each half of the documents, and independently of the document before."""
+    weight, bias = torch.zeros(N_WORDS, 1000), torch.ones(1000)
+    kept = (read(weight, bias, rows(0, 400), 0.3) > 0).double()
+    for part in kept.chunk(2):
+        assert abs(part.mean() - 0.7) < 5 * (0.21 / part.numel()) ** 0.5
+    pair = torch.stack([kept[:-1].flatten(), kept[1:].flatten()])
+    assert abs(torch.corrcoef(pair)[0, 1]) < 5 / pair.shape[1] ** 0.5
+
+
+@pytest.mark.parametrize("spoilt", range(6))
+def test_what_does_not_fit_the_first_layer_is_refused(spoilt: int) -> None:
+    documents = [part.numpy() for part in rows(0, 4)]
+    arrays = [np.ones((N_WORDS, 3), np.float32), np.ones(3, np.float32), *documents]
+    arrays.append(np.empty((4, 3), np.float32))
+    derivatives._steps.dropped_words(*arrays, 0, 0, 1.0, 1)
+    arrays[spoilt] = arrays[spoilt].reshape(-1)[:-1].copy()
+    with pytest.raises(ValueError, match="do not fit together"):
+        derivatives._steps.dropped_words(*arrays, 0, 0, 1.0, 1)
 
 
 def test_what_is_not_a_number_is_not_hidden() -> None:

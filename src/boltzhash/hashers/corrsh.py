@@ -360,10 +360,8 @@ class CorrSH(DeepHasher):
         return Terms(loss, reconstruction, kl / self._n_networks(), posterior.location > 0)
 
     def _at_once(self, model: Autoencoder, batch: Batch) -> Terms | None:
-        """The same on a GPU in few launches, if there are kernels for all of it."""
-        if batch.progress.device.type != "cuda":
-            return None
-        from boltzhash.training import fused
+        """The same in few launches on a GPU, or compiled on a CPU, if that is there for all of it."""
+        from boltzhash.training import compiled_bound, fused
         from boltzhash.training.distributions import FairBits
         from boltzhash.training.fused import bound
         from boltzhash.training.gradients import StraightThrough
@@ -383,6 +381,9 @@ class CorrSH(DeepHasher):
             temperature=CONTRAST_TEMPERATURE,
             compares_bits=self._compared_codes() == "bits",
         )
+        if compiled_bound.takes(model, batch):
+            noise = float(linear_ramp(self.decoder_noise, batch.progress))
+            return compiled_bound.bound_terms(model, batch, self._beta(batch) / n, noise, settings)
         if not bound.takes(model, batch, self.n_bits, settings):
             return None
         device = batch.progress.device
@@ -390,11 +391,13 @@ class CorrSH(DeepHasher):
         def on_device(value: Tensor | float) -> Tensor:
             return fused.constant(value, device) if isinstance(value, float | int) else value
 
-        beta = batch.once("beta", lambda: on_device(self._beta(batch) / n))
-        noise = batch.once(
-            "noise", lambda: on_device(linear_ramp(self.decoder_noise, batch.progress))
+        return bound.bound_terms(
+            model,
+            batch,
+            batch.once("beta", lambda: on_device(self._beta(batch) / n)),
+            batch.once("noise", lambda: on_device(linear_ramp(self.decoder_noise, batch.progress))),
+            settings,
         )
-        return bound.bound_terms(model, batch, beta, noise, settings)
 
     def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import BernoulliMixturePrior, FairBits

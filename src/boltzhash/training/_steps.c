@@ -13,20 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "steps/codes.h"
 #include "steps/decoder.h"
+#include "steps/each_cpu.h"
 #include "steps/exponential.h"
 #include "steps/halves.h"
 #include "steps/random.h"
 
-/* One binary for all x86-64 machines: the loops are compiled for each, and the loader takes the widest. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&         \
-    (!defined(__clang__) || __clang_major__ >= 14)
-#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
 #define AT_ONCE 2 /* words whose gradients are made before their weights are updated */
-#define LANES 16 /* sums and maxima that are kept side by side, so that they fit a vector */
 
 /* Adam */
 
@@ -114,15 +108,15 @@ static void update_words(const void *given, int half)
     }
 }
 
-/* The first word of the second half: a word costs as much as some of its occurrences. */
-static size_t middle_of(const int32_t *ends, size_t n_words)
+/* The first row of the second half, a multiple of `step`: a row costs as much as some of its values. */
+static size_t middle_of(const int32_t *ends, size_t n_rows, size_t step)
 {
-    const double a_word = 6;
-    double all = ends[n_words] + a_word * (double)n_words;
-    size_t word = 0;
-    while (word < n_words && ends[word] + a_word * (double)word < all / 2)
-        word += AT_ONCE;
-    return word < n_words ? word : n_words;
+    const double a_row = 6;
+    double all = ends[n_rows] + a_row * (double)n_rows;
+    size_t row = 0;
+    while (row < n_rows && ends[row] + a_row * (double)row < all / 2)
+        row += step;
+    return row < n_rows ? row : n_rows;
 }
 
 /* Decoding */
@@ -263,33 +257,36 @@ static inline void half_of(const Dropping *t, int half, size_t *first, size_t *l
     *last = half ? t->n : middle;
 }
 
-/* Each number that is drawn has two chances of 16 bits. */
+/* relu(x), scaled or dropped. Each number that is drawn has two chances of 16 bits. */
+IN_LOOP void drop_some(const float *from, float *to, size_t n, int32_t threshold, float scale, Random *random)
+{
+    for (size_t i = 0; i < n; i += 32 * STREAMS) {
+        uint32_t drawn[16 * STREAMS];
+        int32_t chances[32 * STREAMS];
+        for (size_t j = 0; j < 16; j++)
+            draw(random, drawn + j * STREAMS);
+        for (size_t j = 0; j < 16 * STREAMS; j++) {
+            chances[j] = (int32_t)(drawn[j] & 0xffff);
+            chances[16 * STREAMS + j] = (int32_t)(drawn[j] >> 16);
+        }
+        const float *restrict x = from + i;
+        float *restrict out = to + i;
+        const size_t count = n - i < 32 * STREAMS ? n - i : 32 * STREAMS;
+        for (size_t j = 0; j < count; j++) {
+            float positive = x[j] <= 0 ? 0.0f : x[j] * scale; /* what is not a number stays so, to be noticed */
+            out[j] = chances[j] < threshold ? 0.0f : positive;
+        }
+    }
+}
+
 FOR_EACH_CPU
 static void drop(const void *given, int half)
 {
     const Dropping *t = given;
     size_t first, last;
     half_of(t, half, &first, &last);
-    const int32_t threshold = t->threshold;
-    const float scale = t->scale;
     Random random = random_of(t->seed, half);
-    for (size_t i = first; i < last; i += 32 * STREAMS) {
-        uint32_t drawn[16 * STREAMS];
-        int32_t chances[32 * STREAMS];
-        for (size_t j = 0; j < 16; j++)
-            draw(&random, drawn + j * STREAMS);
-        for (size_t j = 0; j < 16 * STREAMS; j++) {
-            chances[j] = (int32_t)(drawn[j] & 0xffff);
-            chances[16 * STREAMS + j] = (int32_t)(drawn[j] >> 16);
-        }
-        const float *restrict x = t->x + i;
-        float *restrict out = t->out + i;
-        const size_t n = last - i < 32 * STREAMS ? last - i : 32 * STREAMS;
-        for (size_t j = 0; j < n; j++) {
-            float positive = x[j] <= 0 ? 0.0f : x[j] * scale; /* what is not a number stays so, to be noticed */
-            out[j] = chances[j] < threshold ? 0.0f : positive;
-        }
-    }
+    drop_some(t->x + first, t->out + first, last - first, t->threshold, t->scale, &random);
 }
 
 /* Where something came out, the derivative is the factor that scaled it. */
@@ -304,6 +301,56 @@ static void drop_backward(const void *given, int half)
     half_of(t, half, &first, &last);
     for (size_t i = first; i < last; i++)
         by_x[i] = came_out[i] > 0 ? gradient[i] * scale : 0.0f;
+}
+
+/* The first layer: relu(x W + b) of sparse rows x, with dropout */
+
+typedef struct {
+    const float *weight, *bias; /* n_words x n_outputs, n_outputs */
+    const int32_t *words;       /* of a document: from ends[document] to ends[document + 1] */
+    const float *amounts;
+    const int32_t *ends;
+    float *out; /* n_documents x n_outputs */
+    size_t n_documents, n_outputs, middle;
+    uint64_t seed;
+    int32_t threshold;
+    float scale;
+} Reading;
+
+IN_LOOP void add_rows(const Reading *t, size_t document, float *restrict out)
+{
+    const size_t n = t->n_outputs;
+    int32_t i = t->ends[document];
+    const int32_t end = t->ends[document + 1];
+    for (; i + 4 <= end; i += 4) {
+        const float *restrict row[4], *amount = t->amounts + i;
+        for (int j = 0; j < 4; j++)
+            row[j] = t->weight + (size_t)t->words[i + j] * n;
+        const float a = amount[0], b = amount[1], c = amount[2], d = amount[3];
+        const float *restrict of_a = row[0], *restrict of_b = row[1], *restrict of_c = row[2], *restrict of_d = row[3];
+        for (size_t o = 0; o < n; o++)
+            out[o] += (a * of_a[o] + b * of_b[o]) + (c * of_c[o] + d * of_d[o]);
+    }
+    for (; i < end; i++) {
+        const float *restrict row = t->weight + (size_t)t->words[i] * n;
+        const float amount = t->amounts[i];
+        for (size_t o = 0; o < n; o++)
+            out[o] += amount * row[o];
+    }
+}
+
+FOR_EACH_CPU
+static void read_words(const void *given, int half)
+{
+    const Reading *t = given;
+    const size_t n = t->n_outputs, last = half ? t->n_documents : t->middle;
+    Random random = random_of(t->seed, half);
+    for (size_t document = half ? t->middle : 0; document < last; document++) {
+        float *out = t->out + document * n;
+        memcpy(out, t->bias, n * sizeof *out);
+        add_rows(t, document, out);
+        drop_some(out, out, n, t->threshold, t->scale, &random);
+    }
 }
 
 /* The Python functions. Arrays come as buffers: dtypes are the caller's to get right, sizes are checked. */
@@ -383,7 +430,7 @@ static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
         return PyErr_NoMemory();
     }
     Words task = {b[0].buf, b[1].buf,  b[2].buf, b[3].buf, b[4].buf, b[5].buf, b[6].buf,
-                  n_outputs, middle_of(b[6].buf, n_words), n_words, {room, room + AT_ONCE * n_outputs},
+                  n_outputs, middle_of(b[6].buf, n_words, AT_ONCE), n_words, {room, room + AT_ONCE * n_outputs},
                   adam};
     Py_BEGIN_ALLOW_THREADS
     do_both(update_words, &task, threads);
@@ -578,6 +625,28 @@ static PyObject *dropped_relu(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+static PyObject *dropped_words(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[6]; /* weight, bias, words, amounts, ends, out */
+    unsigned long long seed;
+    int threshold, threads;
+    float scale;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*Kifi", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &seed,
+                          &threshold, &scale, &threads))
+        return NULL;
+    const size_t n_outputs = floats(&b[1]), n_documents = (size_t)b[4].len / sizeof(int32_t) - 1;
+    if (!n_outputs || floats(&b[0]) % n_outputs ||
+        !fit_together(&b[2], &b[3], &b[4], floats(&b[0]) / n_outputs) || floats(&b[5]) != n_documents * n_outputs)
+        return refuse(b, 6, "weights, the words of the documents and the result do not fit together");
+    Reading task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, b[5].buf, n_documents, n_outputs,
+                    middle_of(b[4].buf, n_documents, 1), seed, threshold, scale};
+    Py_BEGIN_ALLOW_THREADS
+    do_both(read_words, &task, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 6);
+    Py_RETURN_NONE;
+}
+
 static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer b[3]; /* what came out, gradient, result */
@@ -595,8 +664,92 @@ static PyObject *dropped_relu_backward(PyObject *Py_UNUSED(module), PyObject *ar
     Py_RETURN_NONE;
 }
 
+/* Whether arrays have as many numbers as documents, bits and draws make, and bits can be shared among networks. */
+static int fit_codes(const Codes *t, const Py_buffer *outputs, const Py_buffer *normals, const Py_buffer *kept)
+{
+    const size_t m = t->n_bits;
+    return m && t->n_draws > 1 && t->n_networks && m % t->n_networks == 0 &&
+           floats(outputs) == t->n_documents * m * (2 + t->rank) &&
+           floats(normals) == t->n_documents * (t->n_draws * (m + t->rank) + m) &&
+           floats(kept) == t->n_documents * kept_of_codes(t);
+}
+
+#define SIZES "(nnnnn)" /* documents, draws, bits, rank, networks */
+
+static PyObject *kept_of_sampling(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Codes t = {0};
+    if (!PyArg_ParseTuple(arguments, "nnnnn", &t.n_documents, &t.n_draws, &t.n_bits, &t.rank, &t.n_networks))
+        return NULL;
+    return PyLong_FromSize_t(t.n_documents * kept_of_codes(&t));
+}
+
+static PyObject *sampled_codes(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[8]; /* outputs, normals, uniforms, kept, locations, noisy, divergences, is_on */
+    Codes t = {0};
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*w*w*w*w*" SIZES "fi", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6], &b[7], &t.n_documents, &t.n_draws, &t.n_bits, &t.rank, &t.n_networks,
+                          &t.noise, &threads))
+        return NULL;
+    const size_t all_bits = t.n_documents * t.n_bits;
+    if (!fit_codes(&t, &b[0], &b[1], &b[3]) || floats(&b[2]) != 2 * all_bits || floats(&b[4]) != all_bits ||
+        floats(&b[5]) != all_bits || floats(&b[6]) != t.n_documents || (size_t)b[7].len != all_bits)
+        return refuse(b, 8, "outputs, numbers that were drawn and room for codes do not fit together");
+    t.outputs = b[0].buf;
+    t.normals = b[1].buf;
+    t.uniforms = b[2].buf;
+    t.kept = b[3].buf;
+    t.locations = b[4].buf;
+    t.noisy = b[5].buf;
+    t.divergences = b[6].buf;
+    t.is_on = b[7].buf;
+    Py_BEGIN_ALLOW_THREADS
+    do_both(sample_codes, &t, threads);
+    Py_END_ALLOW_THREADS
+    release(b, 8);
+    Py_RETURN_NONE;
+}
+
+static PyObject *sampled_codes_backward(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[7]; /* outputs, normals, kept, by_noisy, by_divergences, by_locations, by_outputs */
+    Codes t = {0};
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*" SIZES "fi", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6], &t.n_documents, &t.n_draws, &t.n_bits, &t.rank, &t.n_networks, &t.scale,
+                          &threads))
+        return NULL;
+    const size_t all_bits = t.n_documents * t.n_bits;
+    if (!fit_codes(&t, &b[0], &b[1], &b[2]) || floats(&b[3]) != all_bits || floats(&b[4]) != t.n_documents ||
+        floats(&b[5]) != all_bits || b[6].len != b[0].len)
+        return refuse(b, 7, "outputs, codes and their derivatives do not fit together");
+    t.outputs = b[0].buf;
+    t.normals = b[1].buf;
+    t.kept = b[2].buf;
+    t.by_noisy = b[3].buf;
+    t.by_divergences = b[4].buf;
+    t.by_locations = b[5].buf;
+    t.by_outputs = b[6].buf;
+    t.room[0] = malloc(2 * room_for_codes(&t) * sizeof(float));
+    if (t.room[0] == NULL) {
+        release(b, 7);
+        return PyErr_NoMemory();
+    }
+    t.room[1] = t.room[0] + room_for_codes(&t);
+    Py_BEGIN_ALLOW_THREADS
+    do_both(sample_codes_backward, &t, threads);
+    Py_END_ALLOW_THREADS
+    free(t.room[0]);
+    release(b, 7);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, out, seed, threshold, scale, threads)"},
+    {"dropped_words", dropped_words, METH_VARARGS,
+     "dropped_words(weight, bias, words, amounts, ends, out, seed, threshold, scale, threads)"},
     {"draw_random", draw_random, METH_VARARGS, "draw_random(out, seed, are_normal, threads)"},
     {"dropped_relu_backward", dropped_relu_backward, METH_VARARGS,
      "dropped_relu_backward(out, gradient, by_x, scale, threads)"},
@@ -614,6 +767,12 @@ static PyMethodDef functions[] = {
     {"decode_bits_backward", decode_bits_backward, METH_VARARGS,
      "decode_bits_backward(documents, amounts, ends, codes, kept, each, by_weight, by_bias, first, n_bits, "
      "threads)"},
+    {"kept_of_sampling", kept_of_sampling, METH_VARARGS, "kept_of_sampling(documents, draws, bits, rank, networks)"},
+    {"sampled_codes", sampled_codes, METH_VARARGS,
+     "sampled_codes(outputs, normals, uniforms, kept, locations, noisy, divergences, is_on, sizes, noise, threads)"},
+    {"sampled_codes_backward", sampled_codes_backward, METH_VARARGS,
+     "sampled_codes_backward(outputs, normals, kept, by_noisy, by_divergences, by_locations, by_outputs, sizes, "
+     "scale, threads)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,6 +3,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]
+Sizes = tuple[int, int, int, int, int]  # documents, draws, bits, rank, networks
 Numbers = tuple[float, float, float, float, float, float]  # rate, root, 1 − β₁, β₂, 1 − β₂, ε
 
 def adam_dense(
@@ -88,6 +89,47 @@ def dropped_relu(
     threads: int,
     /,
 ) -> None: ...
+def dropped_words(
+    weight: Floats,  # (n_words, n_outputs)
+    bias: Floats,
+    words: Integers,
+    amounts: Floats,
+    ends: Integers,  # one more than documents
+    out: Floats,  # (n_documents, n_outputs), filled
+    seed: int,
+    threshold: int,
+    scale: float,
+    threads: int,
+    /,
+) -> None: ...
 def dropped_relu_backward(
     out: Floats, gradient: Floats, by_x: Floats, scale: float, threads: int, /
+) -> None: ...
+def kept_of_sampling(documents: int, draws: int, bits: int, rank: int, networks: int, /) -> int: ...
+def sampled_codes(
+    outputs: Floats,  # (documents, bits (2 + rank)): of each network locations, deviations, couplings
+    normals: Floats,  # (documents, draws (bits + rank) + bits)
+    uniforms: Floats,  # (documents, 2 bits)
+    kept: Floats,  # as many as kept_of_sampling says
+    locations: Floats,  # (documents, bits), filled, as is all that follows
+    noisy: Floats,
+    divergences: Floats,  # (documents,)
+    is_on: NDArray[np.bool_],
+    sizes: Sizes,
+    noise: float,
+    threads: int,
+    /,
+) -> None: ...
+def sampled_codes_backward(
+    outputs: Floats,
+    normals: Floats,
+    kept: Floats,
+    by_noisy: Floats,
+    by_divergences: Floats,
+    by_locations: Floats,
+    by_outputs: Floats,  # filled
+    sizes: Sizes,
+    scale: float,
+    threads: int,
+    /,
 ) -> None: ...

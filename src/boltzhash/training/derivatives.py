@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from boltzhash.training.draws import seed_from
-from boltzhash.training.rows import SparseRows, row_sums
+from boltzhash.training.rows import Rows, SparseRows, row_sums
 from boltzhash.training.rows import _steps as _steps  # tests check whether it is there
 from boltzhash.training.words_gradient import WordsGradient, put_off_of, weighted_sums
 
@@ -38,10 +38,15 @@ class SparseProduct(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
         """xᵀ G."""
         by_weight = WordsGradient(SparseRows(*ctx.saved_tensors), gradient.contiguous())
-        if ctx.put_off is None:
-            return by_weight.whole(ctx.n_words), None, None, None
-        ctx.put_off.append(by_weight)
-        return None, None, None, None
+        return _left_or_whole(ctx, by_weight), None, None, None
+
+
+def _left_or_whole(ctx: Any, by_weight: WordsGradient) -> Tensor | None:
+    """The gradient, unless it is left where the optimiser looks for it."""
+    if ctx.put_off is None:
+        return by_weight.whole(ctx.n_words)
+    ctx.put_off.append(by_weight)
+    return None
 
 
 # Where MKL shares out sums instead of results: if they are longer and there are no more of them.
@@ -91,20 +96,32 @@ def drops_compiled(x: Tensor) -> bool:
     return _steps is not None and x.device.type == "cpu" and x.dtype == torch.float32
 
 
-class DroppedRelu(torch.autograd.Function):
-    """relu(x), then inverted dropout: ``apply(x, rate, generator)``.
+class Dropout(NamedTuple):
+    """Of 16 bits: what draws less than the threshold is dropped, what is kept is scaled."""
 
-    Drawn numbers have 16 bits, so the rate is that of 65,536 parts which is nearest; what is kept is
-    scaled by that.
-    """
+    threshold: int
+    scale: float
+
+    @classmethod
+    def of_rate(cls, rate: float) -> Dropout:
+        """The nearest of 65,536 parts.
+
+        >>> Dropout.of_rate(0.5)
+        Dropout(threshold=32768, scale=2.0)
+        """
+        threshold = min(round(rate * 2**16), 2**16 - 1)  # something is always kept
+        return cls(threshold, 2**16 / (2**16 - threshold))
+
+
+class DroppedRelu(torch.autograd.Function):
+    """relu(x), then inverted dropout: ``apply(x, rate, generator)``."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-        x, out = x.contiguous(), torch.empty_like(x)
-        threshold = min(round(rate * 2**16), 2**16 - 1)  # something is always kept
-        ctx.scale = 2**16 / (2**16 - threshold)
+        x, out, dropout = x.contiguous(), torch.empty_like(x), Dropout.of_rate(rate)
         arrays, seed = (x.detach().numpy(), out.numpy()), seed_from(generator)
-        _steps.dropped_relu(*arrays, seed, threshold, ctx.scale, torch.get_num_threads())
+        _steps.dropped_relu(*arrays, seed, *dropout, torch.get_num_threads())
+        ctx.scale = dropout.scale
         ctx.save_for_backward(out)
         return out
 
@@ -112,10 +129,60 @@ class DroppedRelu(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (out,) = ctx.saved_tensors
-        by_x = torch.empty_like(out)
-        arrays = (out.numpy(), gradient.contiguous().numpy(), by_x.numpy())
-        _steps.dropped_relu_backward(*arrays, ctx.scale, torch.get_num_threads())
-        return by_x, None, None
+        return _derive_dropped(out, gradient, ctx.scale), None, None
+
+
+def _derive_dropped(out: Tensor, gradient: Tensor, scale: float) -> Tensor:
+    """The derivative by what went in, from what came out."""
+    by_x = torch.empty_like(out)
+    arrays = (out.numpy(), gradient.contiguous().numpy(), by_x.numpy())
+    _steps.dropped_relu_backward(*arrays, scale, torch.get_num_threads())
+    return by_x
+
+
+class DroppedWords(torch.autograd.Function):
+    """relu(x W + b) of sparse rows x, then inverted dropout, in one pass.
+
+    ``apply(weight, bias, indices, values, offsets, rate, generator)``, differentiable in the first two.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        weight: Tensor,
+        bias: Tensor,
+        indices: Tensor,
+        values: Tensor,
+        offsets: Tensor,
+        rate: float,
+        generator: torch.Generator,
+    ) -> Tensor:
+        out, dropout = weight.new_empty(len(offsets) - 1, len(bias)), Dropout.of_rate(rate)
+        layer = (weight.detach().numpy(), bias.detach().numpy())
+        words, seed = (indices.numpy(), values.numpy(), offsets.numpy()), seed_from(generator)
+        _steps.dropped_words(*layer, *words, out.numpy(), seed, *dropout, torch.get_num_threads())
+        ctx.n_words, ctx.put_off, ctx.scale = len(weight), put_off_of(weight), dropout.scale
+        ctx.save_for_backward(indices, values, offsets, out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        *x, out = ctx.saved_tensors
+        by_product = _derive_dropped(out, gradient, ctx.scale)
+        by_weight = _left_or_whole(ctx, WordsGradient(SparseRows(*x), by_product))
+        return by_weight, by_product.sum(0), None, None, None, None, None
+
+
+def reads_compiled(x: Rows, weight: Tensor, bias: Tensor, rate: float) -> bool:
+    """Whether :class:`DroppedWords` takes these."""
+    return (
+        _steps is not None
+        and isinstance(x, SparseRows)
+        and rate > 0
+        and all(t.dtype == torch.float32 and t.is_contiguous() for t in (weight, bias, x.values))
+        and all(t.dtype == torch.int32 for t in (x.indices, x.offsets))
+    )
 
 
 class DecodedLogLikelihood(torch.autograd.Function):

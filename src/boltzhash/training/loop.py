@@ -206,6 +206,7 @@ class PlainSteps:
         self._batch_size = batch_size
         self._device = device
         self._threads = StepThreads()
+        self._n_bits = 1  # until a step has shown it
 
     def epoch(
         self, plan: Plan, rates: list[float], progress: float, seed: int
@@ -217,7 +218,7 @@ class PlainSteps:
         for rate, rows in zip(rates, plan.batches(self._batch_size), strict=True):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            with self._threads.step(len(rows)):
+            with self._threads.step(len(rows), self._n_bits):
                 batch = take_batch(self._documents, plan, rows, so_far, generator)
                 terms = self._step(batch)
                 self.optimizer.zero_grad()
@@ -225,6 +226,7 @@ class PlainSteps:
                 self.optimizer.step()
             sums += torch.stack([terms.reconstruction, terms.kl]).detach() * len(terms.bits)
             bits.append(terms.bits)
+            self._n_bits = terms.bits.shape[1]
         return sums, torch.cat(bits)
 
 

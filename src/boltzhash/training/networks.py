@@ -15,9 +15,11 @@ from torch.nn.utils.parametrize import cached, is_parametrized, register_paramet
 
 from boltzhash.training import derivatives, fused
 from boltzhash.training.derivatives import (
+    DroppedWords,
     SparseProduct,
     SteadyProduct,
     drops_compiled,
+    reads_compiled,
     sums_are_long,
 )
 from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, drops_in_kernel
@@ -79,6 +81,9 @@ def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generato
         parts = (x, layer.weight, layer.bias)
         dropped: Tensor = DroppedLayer.apply(*parts, rate, generator)  # type: ignore[no-untyped-call]
         return dropped
+    if reads_compiled(x, layer.weight, layer.bias, rate):
+        on_cpu: Tensor = DroppedWords.apply(layer.weight, layer.bias, *x, rate, generator)  # type: ignore[no-untyped-call]
+        return on_cpu
     return dropped_relu(layer(x), rate, generator)
 
 
@@ -205,17 +210,27 @@ class InferenceNetwork(nn.Module):
     def with_neighbour(
         self, x: Rows, neighbour: Rows, head: str, generator: torch.Generator
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """All heads of x and one of a neighbour of each row: the layers below see both at once.
+        """All heads of x and one of a neighbour of each row."""
+        joined, beside = self.joined(x, neighbour, head, generator)
+        assert beside is not None
+        return self.heads.named(joined), beside
 
-        Both are (n, n_inputs).
+    def joined(
+        self, x: Rows, neighbour: Rows | None, head: str, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
+        """All heads of x side by side, and one of a neighbour of each row, if there is one.
+
+        The layers below the heads see both at once. Rows are (n, n_inputs).
         """
+        if neighbour is None:
+            return self._joined_heads(x, generator), None
+        both = stacked(x, neighbour)
         if not self.n_hidden:
-            both = self.forward(stacked(x, neighbour), generator)
-            halves = {name: values.chunk(2) for name, values in both.items()}
-            return {name: own for name, (own, _) in halves.items()}, halves[head][1]
-        h, beside = self.hidden(stacked(x, neighbour), generator).chunk(2)
+            own, beside = self._joined_heads(both, generator).chunk(2)
+            return own, self.heads.named(beside)[head]
+        h, beside = self.hidden(both, generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
-        return self.heads.named(self.heads(h)), parallel_linear(beside, weight, bias)
+        return self.heads(h), parallel_linear(beside, weight, bias)
 
     def _joined_heads(self, x: Rows, generator: torch.Generator) -> Tensor:
         if self.n_hidden:

@@ -5,9 +5,9 @@ well, the one that is waited for has to wait for a CPU first, and two threads ta
 (benchmarks/busy.py). So both are timed, in the first steps and again now and then.
 
 What a fit learns must not depend on what else the machine does. With two threads torch's results are
-those of one to the last bit if the documents of a step can be shared out evenly, and long sums are taken
-in pieces (derivatives.product_in_pieces); with more threads they are not: so two at most, and one for a
-step that cannot.
+those of one to the last bit if the bits of a step's codes can be shared out evenly, and long sums are
+taken in pieces (derivatives.product_in_pieces); with more threads they are not: so two at most, and one
+for a step that cannot.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ from contextlib import contextmanager
 
 import torch
 
-PAIRS = 3  # steps of either kind that are compared
-HOPELESS = 2.0  # one that takes so many times as long need not be tried again
+COMPARED = 3  # steps of either kind
+SETTLING = (
+    0.4  # seconds before: a CPU that had nothing to do is slow at first, or shared with the other
+)
+HOPELESS = 2.0  # a step that takes so many times as long need not be followed by another
 REPAID = 20  # what is faster is taken for so many times the time that trying the other took
 CHANGED = 1.5  # steps that take so many times as long as before: the machine does something else
 
-FEWEST = (
-    64  # documents that two threads share: products with fewer rows are computed in another way
-)
-SHARED_BY = 8  # of such a number, or each half would end with some that are computed one by one
+# Documents that two threads share: products with fewer rows are computed in another way.
+FEWEST = 64
+# Numbers that torch's loops take at once. Each thread has half of a tensor, and what is left over at the
+# end of a half is computed one by one, by another formula.
+AT_ONCE = 32
 
 Choices = Generator[int, float, None]
 
@@ -45,12 +49,12 @@ class StepThreads:
             self._n_threads = next(self._choices)
 
     @contextmanager
-    def step(self, n_documents: int) -> Iterator[None]:
-        """What is done within is a step of so many documents."""
+    def step(self, n_documents: int, n_bits: int) -> Iterator[None]:
+        """What is done within is a step of so many documents, whose codes have so many bits."""
         if self._choices is None:
             yield
             return
-        is_shared = n_documents >= FEWEST and n_documents % SHARED_BY == 0
+        is_shared = n_documents >= FEWEST and n_documents * n_bits % (2 * AT_ONCE) == 0
         before, start = torch.get_num_threads(), time.perf_counter()
         torch.set_num_threads(self._n_threads if is_shared else 1)
         try:
@@ -65,30 +69,43 @@ def faster(usual: int, other: int) -> Choices:
     """Which of two numbers is to be used for the next step; is sent how many seconds it took.
 
     >>> choices = faster(1, 2)
-    >>> [next(choices), *(choices.send(0.1) for _ in range(11))]
-    [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 1]
+    >>> [next(choices), *(choices.send(0.5) for _ in range(10))]
+    [1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1]
     """
     yield usual  # what comes first takes longer, whatever takes it
     while True:
-        known, tried = yield from _compared(usual, other)
-        if sum(tried) < sum(known):
-            usual, other, known, tried = other, usual, tried, known
-        yield from _repaid(usual, REPAID * sum(tried), sum(known) / len(known))
+        known = yield from _known(usual)
+        spent, tried = yield from _tried(other, HOPELESS * known)
+        if tried < known:
+            usual, other, known = other, usual, tried
+        yield from _repaid(usual, REPAID * spent, known)
 
 
-def _compared(usual: int, other: int) -> Generator[int, float, tuple[list[float], list[float]]]:
-    """Seconds of the usual and of the other, which take turns."""
-    known: list[float] = []
-    tried: list[float] = []
-    while len(tried) < PAIRS and not (tried and tried[-1] > HOPELESS * known[-1]):
-        tried.append((yield other))
-        known.append((yield usual))
-    return known, tried
+def _known(n_threads: int) -> Generator[int, float, float]:
+    """How long a step takes."""
+    seconds: list[float] = []
+    while len(seconds) < COMPARED:
+        seconds.append((yield n_threads))
+    return _mean(seconds)
+
+
+def _tried(n_threads: int, hopeless: float) -> Generator[int, float, tuple[float, float]]:
+    """The seconds of some steps, and how long one takes when that has settled or is hopeless."""
+    seconds: list[float] = []
+    while len(seconds) < COMPARED or sum(seconds) < SETTLING:
+        seconds.append((yield n_threads))
+        if seconds[-1] > hopeless:
+            return sum(seconds), seconds[-1]
+    return sum(seconds), _mean(seconds[-COMPARED:])
 
 
 def _repaid(n_threads: int, seconds: float, a_step: float) -> Choices:
     """For so many seconds, or until steps take longer than one did."""
-    recent = [a_step] * PAIRS
-    while seconds > 0 and sum(recent) < CHANGED * PAIRS * a_step:
+    recent = [a_step] * COMPARED
+    while seconds > 0 and _mean(recent) < CHANGED * a_step:
         recent = [*recent[1:], (yield n_threads)]
         seconds -= recent[-1]
+
+
+def _mean(seconds: list[float]) -> float:
+    return sum(seconds) / len(seconds)

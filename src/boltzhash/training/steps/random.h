@@ -27,7 +27,7 @@ static inline uint64_t split_mix(uint64_t *state)
 
 static inline Random random_of(uint64_t seed, int half)
 {
-    Random random;
+    Random random = {{{0}}};
     uint64_t state = seed;
     for (int i = 0; i <= half; i++) /* those of the second half come after those of the first */
         for (int stream = 0; stream < STREAMS; stream++)

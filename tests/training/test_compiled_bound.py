@@ -1,0 +1,182 @@
+"""The compiled way from a network's outputs to codes, against the distributions in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from boltzhash import CorrSH
+from boltzhash.training import compiled_bound
+from boltzhash.training.compiled_bound import SampledCodes
+from boltzhash.training.distributions import BernoulliMixture, FairBits, low_rank_boltzmann
+from boltzhash.training.distributions.boltzmann import LowRankCovariance
+from boltzhash.training.draws import fill_normal, fill_uniform
+from boltzhash.training.fused.bound import Settings
+from boltzhash.training.gradients import straight_through
+from boltzhash.training.networks import Heads
+from boltzhash.training.objectives import regulariser_rearranged
+
+pytestmark = pytest.mark.skipif(
+    compiled_bound._steps is None, reason="boltzhash was installed without a compiler"
+)
+NOISE = 0.3
+Results = tuple[Tensor, Tensor, Tensor]
+
+
+def settings(**changes: Any) -> Settings:
+    usual: dict[str, Any] = {
+        "rank": 3,
+        "n_components": 4,
+        "n_networks": 1,
+        "straight_through": 1.0,
+        "contrast_weight": 1.5,
+        "temperature": 0.2,
+        "compares_bits": True,
+    }
+    return Settings(**{**usual, **changes})
+
+
+def numbers(seed: int, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def compiled(outputs: Tensor, given: Settings, threads: int = 1) -> Results:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        generator = torch.Generator().manual_seed(5)
+        noisy, divergences, locations, is_on = SampledCodes.apply(outputs, NOISE, given, generator)  # type: ignore[no-untyped-call]
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(is_on, locations > 0)
+    return noisy, divergences, locations
+
+
+def composed(outputs: Tensor, given: Settings) -> Results:
+    """Of the distributions, with the numbers that the compiled one draws."""
+    n, rank, k = len(outputs), given.rank, given.n_components
+    bits = outputs.shape[1] // (2 + rank)
+    generator = torch.Generator().manual_seed(5)
+    drawn = fill_normal(torch.empty(n, (1 + k) * (bits + rank) + bits), generator).double()
+    u = fill_uniform(torch.empty(n, 2 * bits), generator).double()
+    e1, e2, for_noise = drawn.split([(1 + k) * bits, (1 + k) * rank, bits], 1)
+    sizes = {"location": bits, "deviation": bits, "couplings": bits * rank}
+    there = {name: size for name, size in sizes.items() if size}
+    posterior = low_rank_boltzmann(
+        **Heads(1, there, given.n_networks, torch.Generator()).named(outputs)
+    )
+    covariance = posterior.covariance
+    assert isinstance(covariance, LowRankCovariance)
+    around = covariance.deviation.unsqueeze(1) * e1.view(n, 1 + k, bits)
+    around = around + e2.view(n, 1 + k, rank) @ covariance.factor.mT
+    r = posterior.location + around.movedim(1, 0)
+    scale = given.straight_through
+    s = straight_through(r[0].sigmoid(), u[:, :bits], scale)
+    s_tilde = straight_through(r[1].sigmoid(), u[:, bits:], scale)
+    divergences = -regulariser_rearranged(BernoulliMixture(r[1:]), FairBits(), s_tilde)
+    return s + NOISE * for_noise, divergences, posterior.location
+
+
+def derived(
+    function: Callable[[Tensor, Settings], Results], outputs: Tensor, given: Settings
+) -> list[Tensor]:
+    """The results, and the derivative by the outputs of all of them with and without the locations."""
+    own = outputs.clone().requires_grad_()
+    results = function(own, given)
+    weighed = [(numbers(7 + i, *r.shape) * r).sum() for i, r in enumerate(results)]
+    gradients = []
+    for total in (weighed[0] + weighed[1], sum(weighed[1:], weighed[0])):
+        gradients += torch.autograd.grad(total, own, retain_graph=True)
+    return [*results, *gradients]
+
+
+@pytest.mark.parametrize(
+    ("changes", "bits"),
+    [
+        ({}, 24),
+        ({"rank": 0, "n_components": 1}, 16),
+        ({"rank": 1}, 3),
+        ({"rank": 10, "n_components": 10}, 64),
+        ({"n_networks": 2, "rank": 10, "n_components": 10}, 128),
+        ({"n_networks": 2, "straight_through": 0.5}, 50),
+    ],
+)
+@pytest.mark.parametrize("size", [1.0, 20.0])  # of outputs: beyond where the logistic function is 1
+@pytest.mark.parametrize("n", [1, 8])
+def test_sampled_codes(changes: dict[str, Any], bits: int, size: float, n: int) -> None:
+    given = settings(**changes)
+    outputs = size * numbers(0, n, bits * (2 + given.rank))
+    ours, exact = derived(compiled, outputs, given), derived(composed, outputs.double(), given)
+    for one, other in zip(ours, exact, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=2e-5 * size)
+
+
+def test_they_are_the_same_by_one_thread_and_by_two() -> None:
+    given, outputs = settings(n_networks=2), numbers(0, 9, 40 * 5)
+    found = [
+        derived(lambda x, g, t=threads: compiled(x, g, t), outputs, given) for threads in (1, 2)
+    ]
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_what_is_not_a_number_is_noticed() -> None:
+    given, outputs = settings(), numbers(0, 2, 16 * 5)
+    outputs[1, 17] = torch.nan
+    _, divergences, _ = compiled(outputs, given)
+    assert divergences.isnan().tolist() == [False, True]
+
+
+def test_deviations_that_are_nearly_zero_are_not_zero() -> None:
+    """log(1 + e^-30): 1 + e^-30 is 1."""
+    given, outputs = settings(rank=0, n_components=1), numbers(0, 1, 32).requires_grad_()
+    with torch.no_grad():
+        outputs[:, 16:] = -30
+    _, divergences, _ = compiled(outputs, given)
+    divergences.sum().backward()
+    assert outputs.grad is not None
+    assert (outputs.grad[:, 16:] != 0).all()
+
+
+@pytest.mark.parametrize("spoilt", range(8))
+def test_what_does_not_fit_together_is_refused(spoilt: int) -> None:
+    sizes, steps = (2, 3, 8, 1, 1), compiled_bound._steps
+    shapes = (2 * 8 * 3, 2 * (3 * 9 + 8), 2 * 16, steps.kept_of_sampling(*sizes), 16, 16, 2)
+    arrays = [*(np.zeros(shape, np.float32) for shape in shapes), np.zeros(16, np.bool_)]
+    steps.sampled_codes(*arrays, sizes, 0.0, 1)
+    arrays[spoilt] = arrays[spoilt][:-1].copy()
+    with pytest.raises(ValueError, match="do not fit together"):
+        steps.sampled_codes(*arrays, sizes, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"neighbours": 0, "contrast": 0.0, "networks": 2}, {"hidden_units": 0}]
+)
+def test_compiled_steps_learn_what_composed_ones_do(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chance differs, so the terms of the last epochs are near, not equal."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(300, 0.05), size=12)
+    counts = np.stack([rng.multinomial(40, topics[i % 12]) for i in range(600)])
+    tfidf = sparse.csr_matrix(counts / np.linalg.norm(counts, axis=1, keepdims=True))
+
+    def fitted() -> CorrSH:
+        return CorrSH(32, epochs=20, batch_size=100, device="cpu", **changes).fit(tfidf)
+
+    at_once = fitted()
+    monkeypatch.setattr(CorrSH, "_at_once", lambda *_: None)
+    by_parts = fitted()
+    assert at_once.fingerprint() != by_parts.fingerprint()
+    for term in ("reconstruction", "kl"):
+        one, other = (
+            np.mean([getattr(record, term) for record in hasher.history_[-5:]])
+            for hasher in (at_once, by_parts)
+        )
+        assert abs(one - other) < 0.03 * abs(other)
