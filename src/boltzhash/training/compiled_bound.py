@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 from boltzhash.training.batches import Batch, Terms
 from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.fused.bound import Settings
-from boltzhash.training.networks import Autoencoder, WordDecoder
+from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
 from boltzhash.training.objectives import (
     contrast_of_parts,
     decoded_log_likelihood,
@@ -31,6 +31,7 @@ def takes(model: Autoencoder, batch: Batch) -> bool:
     return (
         _steps is not None
         and batch.progress.device.type == "cpu"
+        and type(model.encoder) is InferenceNetwork
         and model.encoder.heads.weight.dtype == torch.float32
         and batch.labels is None
         and batch.share is None
