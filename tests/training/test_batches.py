@@ -110,8 +110,9 @@ def test_without_neighbours_targets_are_left_alone() -> None:
     plan = documents.draw(np.random.default_rng(0))
     assert plan.neighbour is None
     assert plan.companions == []
-    mixed = documents.mixed_targets(plan.order, plan.neighbour)
-    np.testing.assert_array_equal(mixed.toarray(), np.eye(3)[plan.order])
+    batch = take_batch(documents, plan, plan.order, torch.tensor(0.0), torch.Generator())
+    assert isinstance(batch.targets, SparseRows)
+    np.testing.assert_array_equal(batch.targets.dense(3).numpy(), np.eye(3)[plan.order])
 
 
 def test_what_goes_with_a_document_is_in_its_row() -> None:

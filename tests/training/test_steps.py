@@ -249,6 +249,27 @@ def test_rows_by_word(density: float) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])  # the latter is taken by scipy
+@pytest.mark.parametrize("wanted", [[], [3], [8, 0, 3, 3, 8]])
+def test_rows_are_taken(kind: type, wanted: list[int]) -> None:
+    matrix = sparse.random(9, 20, 0.3, "csr", kind, np.random.default_rng(0))
+    given = np.array(wanted, np.int64)
+    found, expected = SparseRows.taken(matrix, given), matrix[given]
+    parts = (expected.indices, expected.data, expected.indptr)
+    for one, other in zip(found, parts, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other)
+    assert found.indices.dtype == found.offsets.dtype == torch.int32
+
+
+@pytest.mark.parametrize("wanted", [[9], [-1], [0, 1 << 40]])
+def test_rows_that_are_not_there_are_refused(wanted: list[int]) -> None:
+    matrix = sparse.random(9, 20, 0.3, "csr", np.float32, np.random.default_rng(0))
+    arrays = (matrix.indices, matrix.data, matrix.indptr, np.array(wanted, np.int64))
+    room = (np.empty(0, np.int32), np.empty(0, np.float32), np.empty(len(wanted) + 1, np.int32))
+    with pytest.raises(ValueError, match="do not fit together"):
+        derivatives._steps.take_rows(*arrays, *room)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (400, 500)])
 def test_dropping(shape: tuple[int, int]) -> None:
     x = numbers(0, *shape).requires_grad_()

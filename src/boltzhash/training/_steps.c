@@ -462,6 +462,36 @@ static PyObject *decode(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* Some rows of a matrix, in the order in which they are asked for. */
+static PyObject *take_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[7]; /* words, amounts, ends of all rows; which; words, amounts, ends of these */
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+        return NULL;
+    const int64_t *rows = b[3].buf;
+    const int32_t *ends = b[2].buf;
+    const size_t n_rows = (size_t)b[2].len / sizeof(int32_t) - 1, n_taken = (size_t)b[3].len / sizeof *rows;
+    int32_t *own = b[6].buf, place = 0;
+    int fits = b[2].len >= (Py_ssize_t)sizeof(int32_t) && (size_t)b[6].len == (n_taken + 1) * sizeof *own;
+    for (size_t i = 0; fits && i < n_taken; i++) {
+        fits = rows[i] >= 0 && (size_t)rows[i] < n_rows;
+        const int32_t first = fits ? ends[rows[i]] : 0, end = fits ? ends[rows[i] + 1] : 0;
+        fits = fits && first >= 0 && first <= end && (size_t)end <= floats(&b[1]);
+        own[i] = place;
+        place += end - first;
+    }
+    if (!fits || b[0].len != b[1].len || (size_t)place != floats(&b[5]) || b[4].len != b[5].len)
+        return refuse(b, 7, "rows and the room for them do not fit together");
+    own[n_taken] = place;
+    for (size_t i = 0; i < n_taken; i++) {
+        const size_t first = (size_t)ends[rows[i]], bytes = (size_t)(own[i + 1] - own[i]) * sizeof(float);
+        memcpy((int32_t *)b[4].buf + own[i], (const int32_t *)b[0].buf + first, bytes);
+        memcpy((float *)b[5].buf + own[i], (const float *)b[1].buf + first, bytes);
+    }
+    release(b, 7);
+    Py_RETURN_NONE;
+}
+
 /* Rows of words turned into words of rows: for each word, the rows that have it, in order. */
 static PyObject *by_word(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -758,6 +788,8 @@ static PyMethodDef functions[] = {
      "adam_of_words(weight, mean, square, by_output, documents, amounts, ends, numbers, threads)"},
     {"decode", decode, METH_VARARGS,
      "decode(logits, bias, words, amounts, ends, values, by_bias, threads)"},
+    {"take_rows", take_rows, METH_VARARGS,
+     "take_rows(words, amounts, ends, rows, words_taken, amounts_taken, ends_taken)"},
     {"by_word", by_word, METH_VARARGS, "by_word(words, amounts, ends, rows, amounts_of_rows, ends_of_words)"},
     {"decodes", decodes, METH_NOARGS, "decodes(): whether this CPU has what decode_bits takes"},
     {"kept_of_decoding", kept_of_decoding, METH_VARARGS, "kept_of_decoding(n_documents, n_words)"},

@@ -38,6 +38,16 @@ def decode(
     threads: int,
     /,
 ) -> None: ...
+def take_rows(
+    words: Integers,
+    amounts: Floats,
+    ends: Integers,  # one more than rows
+    rows: NDArray[np.int64],  # which are taken
+    words_taken: Integers,  # what is filled; as many as these rows have
+    amounts_taken: Floats,
+    ends_taken: Integers,
+    /,
+) -> None: ...
 def by_word(
     words: Integers,
     amounts: Floats,

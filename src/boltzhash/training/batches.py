@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from boltzhash.training.rows import RowNumbers as RowNumbers
 from boltzhash.training.rows import Rows, SparseRows, stacked
 
-RowNumbers = NDArray[np.int64]
 Matrix: TypeAlias = sparse.csr_matrix | NDArray[np.float32]  # words sparse, features dense
 Companions = Callable[[np.random.Generator], list[RowNumbers]]
 
@@ -96,12 +96,9 @@ class Documents(NamedTuple):
         one = drawn_ranks(n, self.neighbours.shape[1], self.nearness, rng)
         return Plan(order, companions, self.neighbours[np.arange(n), one])
 
-    def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers | None) -> sparse.csr_matrix:
+    def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers) -> sparse.csr_matrix:
         """The targets of some documents, each mixed with its neighbour's."""
-        own = self.targets[rows]
-        if neighbour is None:
-            return own
-        share = np.float32(self.neighbour_share)
+        own, share = self.targets[rows], np.float32(self.neighbour_share)
         return sparse.csr_matrix((1 - share) * own + share * self.targets[neighbour[rows]])
 
 
@@ -133,7 +130,14 @@ def minibatches(
 ) -> Iterator[list[Rows]]:
     """The same rows of each matrix (n, …), ``batch_size`` at a time, in the given order (n,)."""
     for rows in Plan(order, [], None).batches(batch_size):
-        yield [on_device(matrix[rows], device) for matrix in matrices]
+        yield [taken(matrix, rows, device) for matrix in matrices]
+
+
+def taken(matrix: Matrix, rows: RowNumbers, device: torch.device) -> Rows:
+    """Some rows of a matrix as a step reads them."""
+    if device.type == "cpu" and not isinstance(matrix, np.ndarray):
+        return SparseRows.taken(matrix, rows)
+    return on_device(matrix[rows], device)
 
 
 def on_device(rows: Matrix, device: torch.device) -> Rows:
@@ -159,16 +163,18 @@ def take_batch(
     device = generator.device
 
     def inputs(of: RowNumbers) -> Rows:
-        return on_device(documents.inputs[of], device)
+        return taken(documents.inputs, of, device)
 
     return Batch(
         inputs(rows),
-        on_device(documents.mixed_targets(rows, plan.neighbour), device),
+        taken(documents.targets, rows, device)
+        if plan.neighbour is None
+        else on_device(documents.mixed_targets(rows, plan.neighbour), device),
         progress,
         generator,
         tuple(inputs(companion[rows]) for companion in plan.companions),
         None if plan.neighbour is None else inputs(plan.neighbour[rows]),
-        labels=None if documents.labels is None else on_device(documents.labels[rows], device),
+        labels=None if documents.labels is None else taken(documents.labels, rows, device),
         rows=torch.from_numpy(rows).to(device),
     )
 

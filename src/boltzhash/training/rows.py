@@ -16,6 +16,7 @@ except ImportError:  # no compiler when this was installed: scipy and PyTorch do
     _steps = None  # type: ignore[assignment]
 
 Integers = NDArray[np.int32]
+RowNumbers = NDArray[np.int64]
 
 
 class SparseRows(NamedTuple):
@@ -24,6 +25,28 @@ class SparseRows(NamedTuple):
     indices: Tensor
     values: Tensor
     offsets: Tensor
+
+    @classmethod
+    def taken(cls, matrix: sparse.csr_matrix, rows: RowNumbers) -> SparseRows:
+        """Some rows of a matrix, in the order in which they are asked for.
+
+        >>> matrix = sparse.csr_matrix([[0, 2], [3, 4]], dtype=np.float32)
+        >>> SparseRows.taken(matrix, np.array([1, 0])).values
+        tensor([3., 4., 2.])
+        """
+        indices, values, ends = matrix.indices, matrix.data, matrix.indptr
+        if not _are_compiled(indices, values, ends):
+            some = matrix[rows]
+            indices, values, ends = some.indices, some.data, some.indptr
+        else:
+            own_ends = np.empty(len(rows) + 1, np.int32)
+            n = int((ends[rows + 1] - ends[rows]).sum())
+            own = (np.empty(n, np.int32), np.empty(n, np.float32), own_ends)
+            _steps.take_rows(indices, values, ends, rows, *own)
+            indices, values, ends = own
+        of_int32 = (part.astype(np.int32, copy=False) for part in (indices, ends))
+        words, offsets = map(torch.from_numpy, of_int32)
+        return cls(words, torch.from_numpy(values), offsets)
 
     @property
     def n_rows(self) -> int:
@@ -37,7 +60,7 @@ class SparseRows(NamedTuple):
     def by_word(self, n_columns: int) -> tuple[Integers, NDArray[Any], Integers]:
         """Column by column, in which rows it occurs, how much of it, and where the columns end."""
         indices, values, offsets = (part.numpy() for part in self)
-        if _steps is None or values.dtype != np.float32 or indices.dtype != np.int32:
+        if not _are_compiled(indices, values, offsets):
             shape = (self.n_rows, n_columns)
             found = sparse.csr_matrix((values, indices, offsets), shape=shape).tocsc()
             return found.indices, found.data, found.indptr
@@ -51,6 +74,12 @@ class SparseRows(NamedTuple):
         matrix = self.values.new_zeros(self.n_rows, n_columns)
         matrix[self.row_numbers(), self.indices] = self.values
         return matrix
+
+
+def _are_compiled(indices: NDArray[Any], values: NDArray[Any], ends: NDArray[Any]) -> bool:
+    """Whether compiled functions take these parts of sparse rows."""
+    integers = indices.dtype == ends.dtype == np.int32
+    return _steps is not None and integers and values.dtype == np.float32
 
 
 Rows = (
