@@ -1,4 +1,5 @@
 /* What a training step on a CPU does to every word: Adam, the gradient of the first layer, the decoder's softmax.
+ * Here are the functions that Python calls; steps/ has the loops.
  *
  * All are bound by memory, and PyTorch passes over it several times: it makes the gradient of the first layer,
  * most of which is 0, writes it and reads it again; it goes over the logits of a batch a dozen times. Here the
@@ -8,352 +9,19 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "steps/adam.h"
 #include "steps/codes.h"
 #include "steps/decoder.h"
-#include "steps/each_cpu.h"
-#include "steps/exponential.h"
+#include "steps/draws.h"
 #include "steps/halves.h"
-#include "steps/random.h"
+#include "steps/layers.h"
+#include "steps/logits.h"
 
-#define AT_ONCE 2 /* words whose gradients are made before their weights are updated */
-
-/* Adam */
-
-typedef struct {
-    float rate;           /* learning rate / (1 - beta1^step) */
-    float root;           /* 1 / sqrt(1 - beta2^step) */
-    float rest1;          /* 1 - beta1 */
-    float beta2, rest2;   /* beta2, 1 - beta2 */
-    float epsilon;
-} Adam;
-
-/* Kingma and Ba (2015), algorithm 1, of some weights */
-static inline void update(float *restrict weight, const float *restrict gradient, float *restrict mean,
-                          float *restrict square, size_t n, const Adam *adam)
-{
-    const Adam a = *adam;
-    for (size_t i = 0; i < n; i++) {
-        float g = gradient[i], m = mean[i] + a.rest1 * (g - mean[i]);
-        float v = a.beta2 * square[i] + a.rest2 * g * g;
-        mean[i] = m;
-        square[i] = v;
-        weight[i] -= a.rate * m / (sqrtf(v) * a.root + a.epsilon);
-    }
-}
-
-typedef struct {
-    float *weight, *mean, *square;
-    const float *gradient;
-    size_t n;
-    Adam adam;
-} Dense;
-
-FOR_EACH_CPU
-static void update_dense(const void *given, int half)
-{
-    const Dense *t = given;
-    size_t middle = t->n / 2 / LANES * LANES;
-    size_t first = half ? middle : 0, n = half ? t->n - middle : middle;
-    update(t->weight + first, t->gradient + first, t->mean + first, t->square + first, n, &t->adam);
-}
-
-typedef struct {
-    float *weight, *mean, *square; /* n_words x n_outputs */
-    const float *by_output;        /* n_documents x n_outputs: the derivative by what the layer put out */
-    const int32_t *documents;      /* in which a word occurs: from ends[word] to ends[word + 1] */
-    const float *amounts;
-    const int32_t *ends;
-    size_t n_outputs, middle, n_words;
-    float *gradients[2]; /* room for some rows, of each half */
-    Adam adam;
-} Words;
-
-static inline void gradient_of(const Words *t, size_t word, float *restrict gradient)
-{
-    const size_t n = t->n_outputs;
-    memset(gradient, 0, n * sizeof *gradient);
-    int32_t i = t->ends[word];
-    const int32_t end = t->ends[word + 1];
-    for (; i + 2 <= end; i += 2) {
-        const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
-        const float *restrict b = t->by_output + (size_t)t->documents[i + 1] * n;
-        const float of_a = t->amounts[i], of_b = t->amounts[i + 1];
-        for (size_t o = 0; o < n; o++)
-            gradient[o] += of_a * a[o] + of_b * b[o];
-    }
-    if (i < end) {
-        const float *restrict a = t->by_output + (size_t)t->documents[i] * n;
-        const float of_a = t->amounts[i];
-        for (size_t o = 0; o < n; o++)
-            gradient[o] += of_a * a[o];
-    }
-}
-
-FOR_EACH_CPU
-static void update_words(const void *given, int half)
-{
-    const Words *t = given;
-    const size_t n = t->n_outputs, last = half ? t->n_words : t->middle;
-    float *gradient = t->gradients[half];
-    for (size_t word = half ? t->middle : 0; word < last; word += AT_ONCE) {
-        size_t count = last - word < AT_ONCE ? last - word : AT_ONCE, place = word * n;
-        for (size_t i = 0; i < count; i++)
-            gradient_of(t, word + i, gradient + i * n);
-        update(t->weight + place, gradient, t->mean + place, t->square + place, count * n, &t->adam);
-    }
-}
-
-/* The first row of the second half, a multiple of `step`: a row costs as much as some of its values. */
-static size_t middle_of(const int32_t *ends, size_t n_rows, size_t step)
-{
-    const double a_row = 6;
-    double all = ends[n_rows] + a_row * (double)n_rows;
-    size_t row = 0;
-    while (row < n_rows && ends[row] + a_row * (double)row < all / 2)
-        row += step;
-    return row < n_rows ? row : n_rows;
-}
-
-/* Decoding */
-
-typedef struct {
-    float *logits; /* n_documents x n_words, without the bias; then the derivative by them */
-    const float *bias;
-    const int32_t *words; /* of a document: from ends[document] to ends[document + 1] */
-    const float *amounts;
-    const int32_t *ends;
-    float *values;
-    float *by_bias[2];
-    size_t n_documents, n_words;
-} Decoding;
-
-static inline float highest_with_bias(float *restrict x, const float *restrict bias, size_t n)
-{
-    float highest[LANES];
-    for (size_t lane = 0; lane < LANES; lane++)
-        highest[lane] = -INFINITY;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++) {
-            float y = x[i + lane] + bias[i + lane];
-            x[i + lane] = y;
-            highest[lane] = y > highest[lane] ? y : highest[lane];
-        }
-    for (; i < n; i++) {
-        x[i] += bias[i];
-        highest[0] = x[i] > highest[0] ? x[i] : highest[0];
-    }
-    for (size_t lane = 1; lane < LANES; lane++)
-        highest[0] = highest[lane] > highest[0] ? highest[lane] : highest[0];
-    return highest[0];
-}
-
-static inline double exponentials(float *restrict x, float highest, size_t n)
-{
-    float sums[LANES] = {0};
-    double sum = 0;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++) {
-            float e = exponential(x[i + lane] - highest);
-            x[i + lane] = e;
-            sums[lane] += e;
-        }
-    for (; i < n; i++) {
-        x[i] = exponential(x[i] - highest);
-        sum += x[i];
-    }
-    for (size_t lane = 0; lane < LANES; lane++)
-        sum += sums[lane];
-    return sum;
-}
-
-FOR_EACH_CPU
-static void decode_documents(const void *given, int half)
-{
-    const Decoding *t = given;
-    const size_t n = t->n_words, middle = t->n_documents / 2, last = half ? t->n_documents : middle;
-    float *restrict by_bias = t->by_bias[half];
-    memset(by_bias, 0, n * sizeof *by_bias);
-    for (size_t document = half ? middle : 0; document < last; document++) {
-        float *restrict x = t->logits + document * n;
-        const int32_t first = t->ends[document], end = t->ends[document + 1];
-        float highest = highest_with_bias(x, t->bias, n);
-        double total = 0, value = 0;
-        for (int32_t i = first; i < end; i++) {
-            total += t->amounts[i];
-            value += (double)t->amounts[i] * ((double)x[t->words[i]] - highest);
-        }
-        double sum = exponentials(x, highest, n);
-        t->values[document] = (float)(value - total * log(sum));
-        const float share = (float)(-total / sum);
-        for (size_t w = 0; w < n; w++) {
-            x[w] *= share;
-            by_bias[w] += x[w];
-        }
-        for (int32_t i = first; i < end; i++) {
-            x[t->words[i]] += t->amounts[i];
-            by_bias[t->words[i]] += t->amounts[i];
-        }
-    }
-}
-
-/* Random numbers */
-
-typedef struct {
-    float *out;
-    size_t n;
-    uint64_t seed;
-    int are_normal;
-} Drawing;
-
-FOR_EACH_CPU
-static void draw_numbers(const void *given, int half)
-{
-    const Drawing *t = given;
-    size_t middle = t->n / 2 / (2 * STREAMS) * (2 * STREAMS), last = half ? t->n : middle;
-    Random random = random_of(t->seed, half);
-    for (size_t i = half ? middle : 0; i < last; i += 2 * STREAMS) {
-        uint32_t a[STREAMS], b[STREAMS];
-        float drawn[2 * STREAMS];
-        draw(&random, a);
-        draw(&random, b);
-        if (t->are_normal)
-            for (int stream = 0; stream < STREAMS; stream++)
-                normals_of(a[stream], b[stream], &drawn[stream], &drawn[STREAMS + stream]);
-        else
-            for (int stream = 0; stream < STREAMS; stream++) {
-                drawn[stream] = uniform_of(a[stream]);
-                drawn[STREAMS + stream] = uniform_of(b[stream]);
-            }
-        if (last - i >= 2 * STREAMS)
-            memcpy(t->out + i, drawn, sizeof drawn);
-        else
-            memcpy(t->out + i, drawn, (last - i) * sizeof *drawn);
-    }
-}
-
-/* A rectified layer with dropout */
-
-typedef struct {
-    const float *x; /* what goes in, or what came out */
-    uint64_t seed;
-    const float *gradient;
-    float *out;
-    size_t n;
-    int32_t threshold; /* of 65,536: what draws less is dropped */
-    float scale;
-} Dropping;
-
-static inline void half_of(const Dropping *t, int half, size_t *first, size_t *last)
-{
-    size_t middle = (t->n + 1) / 2;
-    *first = half ? middle : 0;
-    *last = half ? t->n : middle;
-}
-
-/* relu(x), scaled or dropped. Each number that is drawn has two chances of 16 bits. */
-IN_LOOP void drop_some(const float *from, float *to, size_t n, int32_t threshold, float scale, Random *random)
-{
-    for (size_t i = 0; i < n; i += 32 * STREAMS) {
-        uint32_t drawn[16 * STREAMS];
-        int32_t chances[32 * STREAMS];
-        for (size_t j = 0; j < 16; j++)
-            draw(random, drawn + j * STREAMS);
-        for (size_t j = 0; j < 16 * STREAMS; j++) {
-            chances[j] = (int32_t)(drawn[j] & 0xffff);
-            chances[16 * STREAMS + j] = (int32_t)(drawn[j] >> 16);
-        }
-        const float *restrict x = from + i;
-        float *restrict out = to + i;
-        const size_t count = n - i < 32 * STREAMS ? n - i : 32 * STREAMS;
-        for (size_t j = 0; j < count; j++) {
-            float positive = x[j] <= 0 ? 0.0f : x[j] * scale; /* what is not a number stays so, to be noticed */
-            out[j] = chances[j] < threshold ? 0.0f : positive;
-        }
-    }
-}
-
-FOR_EACH_CPU
-static void drop(const void *given, int half)
-{
-    const Dropping *t = given;
-    size_t first, last;
-    half_of(t, half, &first, &last);
-    Random random = random_of(t->seed, half);
-    drop_some(t->x + first, t->out + first, last - first, t->threshold, t->scale, &random);
-}
-
-/* Where something came out, the derivative is the factor that scaled it. */
-FOR_EACH_CPU
-static void drop_backward(const void *given, int half)
-{
-    const Dropping *t = given;
-    const float *restrict came_out = t->x, *restrict gradient = t->gradient;
-    float *restrict by_x = t->out;
-    const float scale = t->scale;
-    size_t first, last;
-    half_of(t, half, &first, &last);
-    for (size_t i = first; i < last; i++)
-        by_x[i] = came_out[i] > 0 ? gradient[i] * scale : 0.0f;
-}
-
-/* The first layer: relu(x W + b) of sparse rows x, with dropout */
-
-typedef struct {
-    const float *weight, *bias; /* n_words x n_outputs, n_outputs */
-    const int32_t *words;       /* of a document: from ends[document] to ends[document + 1] */
-    const float *amounts;
-    const int32_t *ends;
-    float *out; /* n_documents x n_outputs */
-    size_t n_documents, n_outputs, middle;
-    uint64_t seed;
-    int32_t threshold;
-    float scale;
-} Reading;
-
-IN_LOOP void add_rows(const Reading *t, size_t document, float *restrict out)
-{
-    const size_t n = t->n_outputs;
-    int32_t i = t->ends[document];
-    const int32_t end = t->ends[document + 1];
-    for (; i + 4 <= end; i += 4) {
-        const float *restrict row[4], *amount = t->amounts + i;
-        for (int j = 0; j < 4; j++)
-            row[j] = t->weight + (size_t)t->words[i + j] * n;
-        const float a = amount[0], b = amount[1], c = amount[2], d = amount[3];
-        const float *restrict of_a = row[0], *restrict of_b = row[1], *restrict of_c = row[2], *restrict of_d = row[3];
-        for (size_t o = 0; o < n; o++)
-            out[o] += (a * of_a[o] + b * of_b[o]) + (c * of_c[o] + d * of_d[o]);
-    }
-    for (; i < end; i++) {
-        const float *restrict row = t->weight + (size_t)t->words[i] * n;
-        const float amount = t->amounts[i];
-        for (size_t o = 0; o < n; o++)
-            out[o] += amount * row[o];
-    }
-}
-
-FOR_EACH_CPU
-static void read_words(const void *given, int half)
-{
-    const Reading *t = given;
-    const size_t n = t->n_outputs, last = half ? t->n_documents : t->middle;
-    Random random = random_of(t->seed, half);
-    for (size_t document = half ? t->middle : 0; document < last; document++) {
-        float *out = t->out + document * n;
-        memcpy(out, t->bias, n * sizeof *out);
-        add_rows(t, document, out);
-        drop_some(out, out, n, t->threshold, t->scale, &random);
-    }
-}
-
-/* The Python functions. Arrays come as buffers: dtypes are the caller's to get right, sizes are checked. */
+/* Arrays come as buffers: dtypes are the caller's to get right, sizes are checked. */
 
 static void release(Py_buffer *buffers, size_t count)
 {
@@ -430,7 +98,7 @@ static PyObject *adam_of_words(PyObject *Py_UNUSED(module), PyObject *arguments)
         return PyErr_NoMemory();
     }
     Words task = {b[0].buf, b[1].buf,  b[2].buf, b[3].buf, b[4].buf, b[5].buf, b[6].buf,
-                  n_outputs, middle_of(b[6].buf, n_words, AT_ONCE), n_words, {room, room + AT_ONCE * n_outputs},
+                  n_outputs, middle_of_rows(b[6].buf, n_words, AT_ONCE), n_words, {room, room + AT_ONCE * n_outputs},
                   adam};
     Py_BEGIN_ALLOW_THREADS
     do_both(update_words, &task, threads);
@@ -669,7 +337,7 @@ static PyObject *dropped_words(PyObject *Py_UNUSED(module), PyObject *arguments)
         !fit_together(&b[2], &b[3], &b[4], floats(&b[0]) / n_outputs) || floats(&b[5]) != n_documents * n_outputs)
         return refuse(b, 6, "weights, the words of the documents and the result do not fit together");
     Reading task = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, b[5].buf, n_documents, n_outputs,
-                    middle_of(b[4].buf, n_documents, 1), seed, threshold, scale};
+                    middle_of_rows(b[4].buf, n_documents, 1), seed, threshold, scale};
     Py_BEGIN_ALLOW_THREADS
     do_both(read_words, &task, threads);
     Py_END_ALLOW_THREADS

@@ -7,6 +7,16 @@
 
 #include "halves.h"
 
+size_t middle_of_rows(const int32_t *ends, size_t n_rows, size_t step)
+{
+    const double a_row = 6; /* a row costs as much as some of its values */
+    double all = ends[n_rows] + a_row * (double)n_rows;
+    size_t row = 0;
+    while (row < n_rows && ends[row] + a_row * (double)row < all / 2)
+        row += step;
+    return row < n_rows ? row : n_rows;
+}
+
 #ifdef _WIN32
 void do_both(Work *work, const void *task, int threads)
 {
