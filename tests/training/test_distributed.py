@@ -28,10 +28,12 @@ from boltzhash.training.distributed import joined
 from boltzhash.training.loop import Schedule, train
 
 rng = np.random.default_rng(0)
-rows = sparse.csr_matrix(rng.random((47, 12)) * (rng.random((47, 12)) < 0.4), dtype=np.float32)
+n_words = int(sys.argv[2])
+shape = (47, n_words)
+rows = sparse.csr_matrix(rng.random(shape) * (rng.random(shape) < 5 / n_words), dtype=np.float32)
 neighbours = rng.integers(47, size=(47, 3))
 hasher = CorrSH(8, rank=0, hidden_units=16, dropout=0.0)
-model = hasher._build(12, torch.Generator().manual_seed(1))
+model = hasher._build(n_words, torch.Generator().manual_seed(1))
 
 def step(batch):
     outputs, beside = hasher._encoded(model, batch)
@@ -39,6 +41,14 @@ def step(batch):
     contrast = hasher._contrast(outputs["location"], beside, batch.share)
     loss = outputs["deviation"].square().sum(-1).mean() - words.mean() + contrast
     return Terms(loss, words.mean(), 2 * words.mean(), outputs["location"] > 0)
+
+summed = []  # how many numbers, each time
+
+def all_reduce(numbers, send=torch.distributed.all_reduce):
+    summed.append(numbers.numel())
+    send(numbers)
+
+torch.distributed.all_reduce = all_reduce
 
 with joined() as rank:
     records = []
@@ -49,7 +59,7 @@ with joined() as rank:
     weights = torch.cat([p.detach().ravel() for p in model.parameters()]).tolist()
     terms = [[r.reconstruction, r.kl, r.distinct_codes, r.bit_balance] for r in records]
     with open(f"{sys.argv[1]}.{rank}", "w") as file:
-        json.dump([weights, terms], file)
+        json.dump([weights, terms, summed], file)
 
 # A thread of the group that is left would abort the process, now and then, while Python shuts down.
 names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]  # none where not Linux
@@ -57,11 +67,11 @@ assert not [name for name in names if "gloo" in name], names
 """
 
 
-def run(folder: Path, n_processes: int) -> list[list[np.ndarray]]:
-    """The weights and the records of each process."""
+def run(folder: Path, n_processes: int, n_words: int) -> list[list[np.ndarray]]:
+    """The weights and the records of each process, and how many numbers it had summed at a time."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, str(program), str(folder / "out")]
+    command = [sys.executable, str(program), str(folder / "out"), str(n_words)]
     # Through the loopback, whatever this machine's name and network are.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     if n_processes > 1:
@@ -73,18 +83,33 @@ def run(folder: Path, n_processes: int) -> list[list[np.ndarray]]:
     return [[np.array(part) for part in parts] for parts in out]
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
-    """The weights and the records of one process."""
-    (found,) = run(tmp_path_factory.mktemp("alone"), 1)
-    return found
+# A batch has 9 documents and a neighbour of each, 18 rows.
+N_WORDS = {"more rows than words": 12, "more words than rows": 60}
+
+
+@pytest.fixture(scope="module", params=N_WORDS)
+def alone(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, list[np.ndarray]]:
+    """How many words there are, and the weights and the records of one process."""
+    n_words = N_WORDS[request.param]
+    (found,) = run(tmp_path_factory.mktemp("alone"), 1, n_words)
+    return n_words, found
 
 
 @pytest.mark.parametrize("n_processes", [2, 4])
 def test_the_same_weights_as_one_process(
-    tmp_path: Path, alone: list[np.ndarray], n_processes: int
+    tmp_path: Path, alone: tuple[int, list[np.ndarray]], n_processes: int
 ) -> None:
     """47 documents in batches of 9: shares differ, and the last batch has two."""
-    for weights, records in run(tmp_path, n_processes):
-        np.testing.assert_allclose(weights, alone[0], rtol=0, atol=2e-5)
-        np.testing.assert_allclose(records, alone[1], rtol=1e-4)
+    n_words, (its_weights, its_records, _) = alone
+    for weights, records, _ in run(tmp_path, n_processes, n_words):
+        np.testing.assert_allclose(weights, its_weights, rtol=0, atol=2e-5)
+        np.testing.assert_allclose(records, its_records, rtol=1e-4)
+
+
+def test_parts_of_the_first_layers_gradient_are_fetched_where_it_is_larger(tmp_path: Path) -> None:
+    """What is summed at a time is the gradient of all weights, or of all but those 60 × 16."""
+    (_, _, summed), _ = run(tmp_path, 2, 60)
+    others = 16 + 16 * 16 + 16 + 16 * 16 + 16 + 8 * 60 + 60
+    assert max(summed) == others

@@ -1,5 +1,10 @@
 """Fitting by several processes or GPUs: each takes its share of every minibatch, gradients are summed.
 
+The gradient of a layer that reads words is the largest of all, and most of it is 0. On a CPU it is left
+in its parts, the words of the documents and what was derived by them; those of all processes are fetched
+and each process multiplies them out when it updates its weights (as sufficient factors: Xie et al.,
+Lighter-Communication Distributed Machine Learning via Sufficient Factor Broadcasting, UAI 2016).
+
 torch's own data parallelism, started with torchrun::
 
     # fit.py: torchrun --nproc-per-node 2 fit.py
@@ -19,14 +24,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from boltzhash.training.adam import adam_of
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, Share, Terms, take_batch
-from boltzhash.training.words_gradient import Optimizer
+from boltzhash.training.rows import SparseRows
+from boltzhash.training.words_gradient import Optimizer, WordsGradient, put_off_of
 
 
 @contextmanager
@@ -61,8 +70,9 @@ class DistributedSteps:
         batch_size: int,
         device: torch.device,
     ) -> None:
-        self.optimizer: Optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        self.optimizer: Optimizer = adam_of(model, device)
         self._parameters = [p for p in model.parameters() if p.requires_grad]
+        self._leaves_parts = any(put_off_of(p) is not None for p in self._parameters)
         self._step = step
         self._documents = documents
         self._batch_size = batch_size
@@ -124,25 +134,77 @@ class DistributedSteps:
         def gathered(mine: Tensor) -> Tensor:
             even = mine.new_zeros(max(sizes), *mine.shape[1:])  # all must send as much
             even[: len(mine)] = mine.detach()
-            everyone = [torch.empty_like(even) for _ in sizes]
-            dist.all_gather(everyone, even)
+            everyone = self._of_all(even)
             everyone[self._rank] = mine
             return torch.cat([some[:size] for some, size in zip(everyone, sizes, strict=True)])
 
         return Share(sizes[self._rank] / len(places), gathered)
 
+    def _of_all(self, mine: Tensor) -> list[Tensor]:
+        everyone = [torch.empty_like(mine) for _ in range(self._n_ranks)]
+        dist.all_gather(everyone, mine)
+        return everyone
+
     def _sum_gradients(self) -> None:
-        """In one message."""
-        gradients = [
-            p.grad if p.grad is not None else torch.zeros_like(p) for p in self._parameters
+        """What was left in parts is fetched, all else is summed in one message."""
+        if not self._leaves_parts:
+            self._sum(self._parameters)
+            return
+        mine = [_left(parameter) for parameter in self._parameters]
+        is_whole = [parameter.grad is not None for parameter in self._parameters]
+        for number, sizes in enumerate(self._sizes_of_all(mine, is_whole)):
+            parameter, left = self._parameters[number], mine[number]
+            n_rows = int(sizes[:, 1].sum())
+            is_whole[number] = bool(sizes[:, 0].any())
+            if 0 < n_rows < len(parameter):
+                _leave(parameter, self._fetched(left, sizes[:, 1:], parameter.shape[1]))
+            elif n_rows:  # then the matrix is smaller
+                is_whole[number] = True
+                _leave(parameter, None)
+                if left is not None:
+                    whole = left.whole(len(parameter))
+                    parameter.grad = whole if parameter.grad is None else parameter.grad + whole
+        self._sum([p for p, whole in zip(self._parameters, is_whole, strict=True) if whole])
+
+    def _sizes_of_all(
+        self, mine: list[WordsGradient | None], is_whole: list[bool]
+    ) -> list[NDArray[np.int64]]:
+        """For each weight, (n_ranks, 3): has it a gradient; rows and words of what is left in parts."""
+        sizes = [
+            (whole, *((0, 0) if left is None else (len(left.by_output), len(_words(left).values))))
+            for left, whole in zip(mine, is_whole, strict=True)
         ]
+        message = torch.tensor(sizes, dtype=torch.int64, device=self._device)
+        return list(torch.stack(self._of_all(message), 1).cpu().numpy())
+
+    def _fetched(
+        self, mine: WordsGradient | None, sizes: NDArray[np.int64], n_outputs: int
+    ) -> WordsGradient:
+        """The parts of all processes, of so many rows and words each, in one message."""
+        needed = [rows * (n_outputs + 1) + 2 * words for rows, words in sizes]
+        message = torch.zeros(max(needed), dtype=torch.int32)  # all must send as much
+        if mine is not None:
+            x = _words(mine)
+            floats = [part.flatten().view(torch.int32) for part in (mine.by_output, x.values)]
+            packed = torch.cat([*floats, x.indices.int(), x.offsets.diff().int()])
+            message[: len(packed)] = packed
+        found = []
+        for numbers, (rows, words) in zip(self._of_all(message), sizes.tolist(), strict=True):
+            lengths = [rows * n_outputs, words, words, rows]
+            found.append(torch.split(numbers[: sum(lengths)], lengths))
+        by_output, values, indices, counts = map(torch.cat, zip(*found, strict=True))
+        ends = torch.nn.functional.pad(counts.cumsum(0, dtype=torch.int32), (1, 0))
+        x = SparseRows(indices, values.view(torch.float32), ends)
+        return WordsGradient(x, by_output.view(torch.float32).view(-1, n_outputs))
+
+    def _sum(self, parameters: list[nn.Parameter]) -> None:
+        """Their gradients; a process without one adds nothing."""
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
-        start = 0
-        for parameter in self._parameters:
-            part = flat[start : start + parameter.numel()]
+        parts = torch.split(flat, [p.numel() for p in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
-            start += parameter.numel()
 
     def _all_bits(self, mine: list[Tensor], places: list[RowNumbers], n: int) -> Tensor:
         bits = torch.cat(mine)
@@ -150,3 +212,21 @@ class DistributedSteps:
         everyone[torch.from_numpy(np.concatenate(places)).to(self._device)] = bits.to(torch.uint8)
         dist.all_reduce(everyone)
         return everyone.bool()
+
+
+def _left(weight: nn.Parameter) -> WordsGradient | None:
+    """What of its gradient was left in parts."""
+    parts = put_off_of(weight)
+    return reduce(WordsGradient.plus, parts) if parts else None
+
+
+def _leave(weight: nn.Parameter, gradient: WordsGradient | None) -> None:
+    """In place of what was left."""
+    parts = put_off_of(weight)
+    assert parts is not None
+    parts[:] = [] if gradient is None else [gradient]
+
+
+def _words(gradient: WordsGradient) -> SparseRows:
+    assert isinstance(gradient.x, SparseRows)  # on a CPU, where alone gradients are left in parts
+    return gradient.x
