@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from boltzhash import CorrSH
-from encoding import machine
 from fitting import posts
+from machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "busy.json"
 N_DOCUMENTS = 4_000

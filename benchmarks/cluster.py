@@ -34,7 +34,7 @@ from boltzhash.encoding.ray import encode_on_ray
 from boltzhash.hashers import Hasher
 from boltzhash.storage.codes import read_codes
 from boltzhash.threads import available_cpus
-from encoding import machine
+from machine import machine
 from synthetic import texts
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"

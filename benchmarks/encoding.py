@@ -18,18 +18,13 @@ import io
 import json
 import multiprocessing
 import os
-import platform
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy
-import scipy
-import sklearn
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from boltzhash import CorrSH, load
@@ -39,6 +34,7 @@ from boltzhash.hashers.shared import inference
 from boltzhash.text.counting import PythonCounter, count_words
 from boltzhash.text.tfidf import _matrix
 from boltzhash.threads import available_cpus
+from machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "encoding.json"
 BAR = 15_000  # documents/s of the whole, all CPUs
@@ -197,28 +193,6 @@ def encode_share(model: Path, texts: list[str], cpu: int, barrier: Any, rounds: 
         barrier.wait()
         hasher.transform(texts)
         barrier.wait()
-
-
-def machine() -> dict[str, Any]:
-    described = ["git", "describe", "--always", "--dirty"]
-    commit = subprocess.run(described, capture_output=True, text=True, check=False).stdout.strip()
-    models = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    return {
-        "commit": commit or "unknown",
-        "cpu": models[0] if models else platform.processor(),
-        "cpus": available_cpus(),
-        "load_average": round(os.getloadavg()[0], 1),
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": numpy.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
-    }
 
 
 def table(result: dict[str, Any]) -> str:

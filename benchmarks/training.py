@@ -40,8 +40,8 @@ from boltzhash.training.loop import PlainSteps, generator_for
 from boltzhash.training.memory import kept_memory
 from boltzhash.training.networks import Autoencoder, dropped_relu
 from boltzhash.training.rows import Rows
-from encoding import machine
 from larger_than_memory import peak
+from machine import machine
 from synthetic import counts
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
