@@ -59,12 +59,22 @@ def measured(steps: Results) -> list[str]:
     return [
         f"{steps['documents']:,} documents of {steps['corpus']}, {steps['words']:,} words, "
         f"{steps['bits']} bits; {steps['cpus']} CPUs, {steps['cpu']}; load "
-        f"{steps['load_average_before']} before. All of this ●; processes of a group have one thread "
-        "each; parts in ms; speed-ups against a group of one, and against one process by itself, with one "
-        "thread or two, whichever is faster.",
+        f"{steps['load_average_before']} before and {steps['load_average']} after. All of this ●; "
+        "processes of a group have one thread each; parts in ms of the clock; speed-ups by the clock, "
+        "against a group of one, and against one process by itself, with one thread or two, whichever "
+        f"is faster.{busy(steps)}",
         "",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
+
+
+def busy(steps: Results) -> str:
+    if steps["load_average_before"] < steps["cpus"] / 4:
+        return ""
+    return (
+        " **Others wanted these CPUs as well**: by the clock no speed-up can be read from this; CPU "
+        "time, which the simulation is made of, says more."
+    )
 
 
 def threads(n: str) -> str:
@@ -87,7 +97,8 @@ def simulation(steps: Results) -> list[str]:
     head = ["machines", *(f"batch {int(size):,}, {gbits} Gbit/s" for size, gbits in columns)]
     rows = [head, ["---:"] * len(head)]
     for n in numbers:
-        rows.append([str(n), *(f"{found[(n, *column)]:.2f}" for column in columns)])
+        name = "1, as a group" if n == 1 else str(n)
+        rows.append([name, *(f"{found[(n, *column)]:.2f}" for column in columns)])
     alone = ", ".join(
         f"{steps['alone']['1'][size]['step, CPU']:.0f} ms with a batch of {int(size):,}"
         for size in sizes

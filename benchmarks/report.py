@@ -16,6 +16,7 @@ from typing import Any
 
 import busy
 import cluster
+import distributed_table
 import duplicates
 import encoding
 import fitting
@@ -29,6 +30,7 @@ HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "busy": busy.table,
     "cluster": cluster.table,
+    "distributed": distributed_table.table,
     "duplicates": duplicates.table,
     "encoding": encoding.table,
     "fitting": fitting.table,
