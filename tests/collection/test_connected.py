@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import zlib
 from collections.abc import Iterator
@@ -43,11 +44,13 @@ def name(request: pytest.FixtureRequest) -> str:
     return f"t{zlib.crc32(request.node.nodeid.encode())}"
 
 
+WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
+
+
 def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
     rng = np.random.default_rng(start)
-    words = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
     return [
-        {"id": i, "text": " ".join(rng.choice(words, 6)), "metadata": {"even": i % 2 == 0}}
+        {"id": i, "text": " ".join(rng.choice(WORDS, 6)), "metadata": {"even": i % 2 == 0}}
         for i in range(start, start + n)
     ]
 
@@ -316,10 +319,85 @@ def test_exact_search_does_not_use_the_index(
         exact = (
             "SELECT place FROM codes ORDER BY hamming_distance(code, %s::bit(64)), place LIMIT 5"
         )
-        near = "SELECT place FROM codes ORDER BY code <~> %s::bit(64) LIMIT 5"
+        near = (
+            "SELECT place FROM distinct_codes JOIN codes USING (code) "
+            "ORDER BY distinct_codes.code <~> %s::bit(64) LIMIT 5"
+        )
         run("SET enable_seqscan = off")
         assert "nearest" not in str(run(f"EXPLAIN {exact}", [bits]).fetchall())
         assert "nearest" in str(run(f"EXPLAIN {near}", [bits]).fetchall())
+
+
+def sharing_codes(n_texts: int, n_each: int) -> list[dict[str, Any]]:
+    """So many documents of each text, and with it of a code, one text after the other."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS[:10], 4)) for _ in range(n_texts)]
+    return [{"id": i, "text": texts[i % n_texts]} for i in range(n_texts * n_each)]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("scans_on", [True, False], ids=["pgvector 0.8", "as pgvector 0.7"])
+def test_documents_that_share_a_code_hide_no_others(
+    postgres_url: str, name: str, long_hasher: LSH, scans_on: bool
+) -> None:
+    """In a graph over all codes they did: 400 that are each other's nearest link to nobody else."""
+    given = sharing_codes(8, 400)
+    queries = [" ".join(pair) for pair in itertools.pairwise(WORDS)]
+    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
+        collection.add(given)
+        collection._store._connection.scans_on = scans_on
+        collection._store._run("SET enable_seqscan = off")  # so few codes would be read without it
+        about = collection.build_approximate(queries, k=500, recall=1.0)
+        assert (about["effort"], about["recall"]) == (100, 1.0)
+        for query in queries:
+            for k in (10, 500):  # ties in the order of insertion
+                exact = collection.search(query, k, by="codes")
+                assert collection.search(query, k, approximate=True).ids == exact.ids
+
+
+@pytest.mark.engines
+def test_the_index_follows_what_is_written(
+    postgres_url: str, name: str, long_hasher: LSH, other_hasher: LSH
+) -> None:
+    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
+        collection.add(sharing_codes(20, 5))
+        collection.build_approximate(["star moon"])
+        collection.add([{"id": "new", "text": "anchor"}, {"id": "twin", "text": "anchor"}])
+        assert collection.search("anchor", 1, approximate=True).ids == ["new"]
+        collection.delete(["new"])
+        assert collection.search("anchor", 1, approximate=True).ids == ["twin"]
+        collection.upsert([{"id": "twin", "text": "sail"}, {"id": 0, "text": "sail"}])
+        assert collection.search("sail", 2, approximate=True).ids == [0, "twin"]
+        collection.delete([i for i in range(100) if i % 20])
+        run = collection._store._run
+        kept = run("SELECT code::text FROM distinct_codes ORDER BY 1").fetchall()
+        assert kept == run("SELECT DISTINCT code::text FROM codes ORDER BY 1").fetchall()
+        assert 1 < len(kept) < 5
+
+        collection.rehash(other_hasher)
+        assert run("SELECT to_regclass('distinct_codes')").fetchone() == (None,)
+        collection.add([{"id": "last", "text": "anchor"}])  # nothing is left that would miss them
+        collection.build_approximate(["star moon"])
+        assert collection.search("anchor", 1, approximate=True).ids == ["last"]
+
+
+@pytest.mark.engines
+def test_an_index_over_the_codes_of_all_documents_is_given_up(
+    postgres_url: str, name: str, long_hasher: LSH
+) -> None:
+    """As a boltzhash before distinct codes left it."""
+    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
+        collection.add(documents(50))
+        run = collection._store._run
+        run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
+        run(
+            """UPDATE state SET format_version = 4, approximate = '{"index": "hnsw", "recall": 1}'"""
+        )
+    with Collection.open(f"{postgres_url}#{name}") as collection:
+        with pytest.raises(ValueError, match="has no approximate index: call build_approximate"):
+            collection.search("star", approximate=True)
+        assert collection.build_approximate(["star moon"])["recall"] == 1
+        assert len(collection.search("star", approximate=True)) == 10
 
 
 @pytest.mark.engines

@@ -210,7 +210,7 @@ def test_a_collection_without_words_is_given_them(
         store._run("ALTER TABLE state DROP COLUMN language, DROP COLUMN word_rules")
         store._run("UPDATE state SET format_version = 2")
     with Collection.open(location) as collection:
-        assert collection.stats()["format_version"] == 4
+        assert collection.stats()["format_version"] == 5
         check_same_answers(collection, folder, QUESTIONS)
         collection.check()
 

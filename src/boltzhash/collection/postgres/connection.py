@@ -10,9 +10,9 @@ from typing import Any
 from boltzhash.collection.locations import Location
 from boltzhash.errors import CollectionBusyError, CollectionError, needs_extra
 
-_PLACE_OF_VECTOR = (
-    "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
-    "WHERE extname = 'vector'"
+_VECTOR = (
+    "SELECT nspname, extversion !~ '^0[.][0-7]([.]|$)' FROM pg_extension "
+    "JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'"
 )
 
 
@@ -28,6 +28,7 @@ class PostgresConnection:
         self._name = location.name
         self.shown = location.shown()
         self._wait = wait
+        self.scans_on = False  # HNSW, where its candidates are too few: pgvector from 0.8 on
         self.psycopg = self.connected()
 
     def connected(self) -> Any:
@@ -44,8 +45,9 @@ class PostgresConnection:
     def _prepare(self, connection: Any) -> None:
         milliseconds = max(1, round(1000 * self._wait))  # 0 would be forever
         connection.execute(f"SET lock_timeout = {milliseconds}".encode())
-        row = connection.execute(_PLACE_OF_VECTOR).fetchone()
+        row = connection.execute(_VECTOR).fetchone()
         beside = f', "{row[0]}"' if row is not None else ""
+        self.scans_on = row is not None and bool(row[1])
         connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
 
     def connect_anew(self) -> None:

@@ -9,6 +9,7 @@ from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import bits_of
+from boltzhash.collection.postgres.schema import NOT_APPROXIMATE
 from boltzhash.collection.store import OnBatch, Standing, rehash_taken_over
 from boltzhash.encoding.coding import coded_texts
 from boltzhash.hashers import Hasher
@@ -72,6 +73,7 @@ def _write_codes(connection: PostgresConnection, hasher: Hasher, rows: Any) -> N
 
 def _exchange(connection: PostgresConnection, coder: Coder) -> None:
     connection.run("DROP TABLE codes")
+    connection.run(NOT_APPROXIMATE)
     connection.run("ALTER TABLE next_codes RENAME TO codes")
     connection.run(
         "UPDATE state SET model = %s, n_bits = %s, next_model = NULL, approximate = NULL",

@@ -4,6 +4,8 @@ documents   what the user gave; ``place`` is the order of insertion and is never
             ``number`` or a ``name``. ``metadata`` is as given; ``fields`` is what a filter sees of it
 codes       the code of each document as bit(n), and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
+distinct_codes
+            each code once, for approximate search; there once ``build_approximate`` was called
 word_segments, word_pages
             the inverted index: see :mod:`boltzhash.collection.postgres.words`
 models      the files of the hashers, with their digests
@@ -14,8 +16,8 @@ state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` 
 from __future__ import annotations
 
 # 2 notes what an interrupted add has to resume from, 3 lets filters look into lists and objects, 4 has
-# words.
-FORMAT_VERSION = 4
+# words, 5 has an approximate index over distinct codes.
+FORMAT_VERSION = 5
 
 _WORDS = """
 CREATE TABLE word_segments (
@@ -78,7 +80,38 @@ UPGRADES = {
     2: "SELECT",  # ``fields`` is made again: see ``filters.look_into_fields``
     3: "ALTER TABLE state ADD COLUMN language text NOT NULL DEFAULT '', "
     f"ADD COLUMN word_rules text NOT NULL DEFAULT ''; {_WORDS}",
+    4: "DROP INDEX IF EXISTS nearest; UPDATE state SET approximate = NULL",  # it finds too little
 }
+
+# HNSW over distinct codes. Documents that share a code are each other's nearest and fill each other's
+# lists of neighbours, so a graph over the codes of all documents falls into islands, and a search never
+# leaves the one it comes to. The triggers keep the distinct codes up to date, whoever writes.
+APPROXIMATE = """
+CREATE INDEX same_code ON codes (code);
+CREATE TABLE distinct_codes AS SELECT DISTINCT code FROM codes;
+ALTER TABLE distinct_codes ADD PRIMARY KEY (code);
+CREATE INDEX nearest ON distinct_codes USING hnsw (code bit_hamming_ops);
+CREATE FUNCTION keep_distinct_codes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO distinct_codes SELECT DISTINCT code FROM came ON CONFLICT DO NOTHING;
+    ELSE
+        DELETE FROM distinct_codes USING (SELECT DISTINCT code FROM gone) AS freed
+        WHERE distinct_codes.code = freed.code
+        AND NOT EXISTS (SELECT FROM codes WHERE codes.code = freed.code);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER came AFTER INSERT ON codes REFERENCING NEW TABLE AS came
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_distinct_codes();
+CREATE TRIGGER gone AFTER DELETE ON codes REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_distinct_codes();
+"""
+# What is on ``codes`` first: its lock keeps searches out until all is there again.
+NOT_APPROXIMATE = """
+DROP FUNCTION IF EXISTS keep_distinct_codes CASCADE;
+DROP INDEX IF EXISTS same_code;
+DROP TABLE IF EXISTS distinct_codes;
+"""
 
 
 def codes_table(table: str, n_bits: int) -> str:

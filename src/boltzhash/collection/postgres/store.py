@@ -42,7 +42,14 @@ from boltzhash.collection.postgres.rows import (
     id_of,
     row_of,
 )
-from boltzhash.collection.postgres.schema import FORMAT_VERSION, TABLES, UPGRADES, codes_table
+from boltzhash.collection.postgres.schema import (
+    APPROXIMATE,
+    FORMAT_VERSION,
+    NOT_APPROXIMATE,
+    TABLES,
+    UPGRADES,
+    codes_table,
+)
 from boltzhash.collection.postgres.words import PostgresWords, language_of
 from boltzhash.collection.store import (
     Counts,
@@ -301,16 +308,22 @@ class PostgresStore:
     ) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
-        distance = distance_to(bits) if effort is None else f"code <~> %s::bit({len(bits)})"
-        order = f"{distance}, place" if effort is None else distance
-        if effort is not None:
+        source = source_of(conditions)
+        if effort is None:
+            near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
+            parameters = [bits, *where.parameters]
+        else:
             self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, effort), _CANDIDATES[-1])}")
-            self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
-        nearest = (
-            f"SELECT place, {distance} AS distance FROM {source_of(conditions)} WHERE {where.sql} "
-            f"ORDER BY {order} LIMIT %s"
-        )
-        return self._hits(nearest, [bits, *where.parameters, bits, k])
+            if self._connection.scans_on:
+                self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
+            near = (  # with ties, of which those that were inserted first are taken
+                f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
+                f"FROM distinct_codes JOIN {source} USING (code) WHERE {where.sql} "
+                "ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
+            )
+            parameters = [bits, *where.parameters, k]
+        nearest = f"SELECT * FROM ({near}) AS near ORDER BY distance, place LIMIT %s"
+        return self._hits(nearest, [*parameters, k])
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
@@ -537,13 +550,13 @@ class PostgresStore:
 
     def build_index(self) -> tuple[dict[str, Any], list[int]]:
         def build(_: Standing) -> None:
-            self._run("DROP INDEX IF EXISTS nearest")
-            self._run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
+            self._run(NOT_APPROXIMATE)
+            self._run(APPROXIMATE)
             self._run("UPDATE state SET approximate = NULL")  # until its recall is measured
 
         self.write(build)
         with self._connection.plain_errors():
-            self._run("ANALYZE codes")
+            self._run("ANALYZE codes, distinct_codes")
         return {"index": "hnsw"}, _CANDIDATES
 
     def note_approximate(self, about: dict[str, Any]) -> None:
