@@ -59,10 +59,10 @@ def pages() -> dict[str, dict[str, str]]:
     return {
         "collections.md": {"costs": costs(collection)},
         "scale.md": {
-            "steps": steps(figures(engines, encoding, search), ten_million),
+            "steps": steps(figures(engines, encoding, search, ten_million), ten_million),
             "ten million": every_step(ten_million),
             "engines": engine_table(engines),
-            "billion": on_paper(ten_million, search, postgres_sizes(engines)[1], cluster),
+            "billion": on_paper(ten_million, search, of_hnsw(ten_million), cluster),
         },
         "retrieval.md": {"speed": word_costs(words)},
     }
@@ -129,12 +129,13 @@ class Figures(NamedTuple):
     batched: float  # queries a second
 
 
-def figures(engines: Results, encoding: Results, search: Results) -> Figures:
+def figures(engines: Results, encoding: Results, search: Results, measured: Results) -> Figures:
     (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
     return Figures(
         encoding["documents_per_second"]["texts → codes, 2 threads"],
         engines["postgres, 1000000 documents"]["documents a second"],
-        *postgres_sizes(engines),
+        in_postgres(engines),
+        of_hnsw(measured),
         ten["single_ms"],
         ten["queries_per_s"],
     )
@@ -345,10 +346,16 @@ def documents(n: int) -> str:
     return f"{n:,}"
 
 
-def postgres_sizes(engines: Results) -> tuple[float, float]:
-    """Bytes a document without and with HNSW's share."""
-    plain = sum(engines["postgres, 1000000 documents"]["bytes a document"].values())
-    return plain, sum(engines["postgres, 200000 documents"]["bytes a document"].values()) - plain
+def in_postgres(engines: Results) -> float:
+    """Bytes a document without HNSW."""
+    return float(sum(engines["postgres, 1000000 documents"]["bytes a document"].values()))
+
+
+def of_hnsw(measured: Results) -> float:
+    """Bytes a document of HNSW, with the table of the distinct codes that it is over."""
+    one = measured["postgresql, 1000000 documents"]
+    sizes = one["approximate"]
+    return float((sizes["bytes"] - sizes["bytes before"]) / one["about"]["documents"])
 
 
 def engine_table(engines: Results) -> str:
@@ -400,9 +407,8 @@ def engine_table(engines: Results) -> str:
         f"million PostgreSQL would take some {slow / 10:.0f} s on {CORES} ○, and HNSW is what to use "
         f"there. Building HNSW took {1000 * a_document:.1f} ms a document; at 100 million that would be "
         f"{a_document * 1e8 / 3600:.0f} hours ○ with PostgreSQL's default of 64 MB "
-        "`maintenance_work_mem`; give it what the index needs "
-        f"({postgres_sizes(engines)[1]:.0f} bytes a document) and more workers before building at "
-        "that size."
+        "`maintenance_work_mem`; give it what the graph takes while it is built, some 700 bytes a "
+        "document, and more workers before building at that size."
     )
     lines = [f"| | {' | '.join(columns)} |", "|" + " --- |" * (1 + len(columns))]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]

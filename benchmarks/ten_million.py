@@ -464,12 +464,14 @@ def check(run: Run) -> Results:
 
 def build_approximate(run: Run) -> Results:
     with Collection.open(run.at) as collection:
+        before = run.n_bytes(collection)
         taken = Taken()
         about = collection.build_approximate(questions()[:100])
         times = taken.until_now()
         asked = questions()[: run.questions]
         found = times_of(lambda q: collection.search(q, approximate=True), asked)
-        return {**times, "about": about, **named("search", found), "bytes": run.n_bytes(collection)}
+        sizes = {"bytes before": before, "bytes": run.n_bytes(collection)}
+        return {**times, "about": about, **named("search", found), **sizes}
 
 
 def delete(run: Run) -> Results:
