@@ -319,7 +319,9 @@ def one_size(n_documents: int, n_words: int, n_bits: int) -> dict[str, Any]:
                 first.append(time.process_time())
             return super()._step(model, batch)
 
-    hasher = Timed(n_bits, epochs=1, second_training=False, device="cpu")  # the first is what is timed
+    hasher = Timed(
+        n_bits, epochs=1, second_training=False, device="cpu"
+    )  # the first is what is timed
     before = peak()
     with contextlib.suppress(TrainingError):  # one epoch may be too few to learn anything
         hasher.fit(matrix, on_epoch=lambda _: ends.append(time.process_time()))
