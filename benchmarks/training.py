@@ -2,6 +2,7 @@
 
     BOLTZHASH_DATA=... python benchmarks/training.py            # 20 Newsgroups; up to half an hour
     python benchmarks/training.py --small                       # made-up documents, two lengths of code
+    BOLTZHASH_DATA=... python benchmarks/training.py --epochs   # without scaling; some minutes
 
 An epoch is the fastest step times the steps of an epoch: what else the machine does can only make a step
 slower. On one thread CPU seconds are counted, which other work on the machine changes least; on all of
@@ -57,6 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--small", action="store_true", help="fewer lengths and sizes")
     parser.add_argument("--one-thread", action="store_true", help="where the CPUs are busy")
+    parser.add_argument(
+        "--epochs", action="store_true", help="epochs anew; scaling stays as it was"
+    )
     parser.add_argument("--one", nargs=3, type=int, metavar=("DOCUMENTS", "WORDS", "BITS"))
     options = parser.parse_args()
     if options.one:
@@ -68,13 +72,15 @@ def main() -> None:
     threads = [1] if small or options.one_thread else sorted({1, available_cpus()})
     documents = [1000 * 2**i for i in range(4)] if small else [10_000 * 2**i for i in range(5)]
     words = [2000, 8000] if small else [2500 * 2**i for i in range(6)]
+    load = round(os.getloadavg()[0], 1)
+    epochs = [epochs_of(matrix, n_bits, n, small) for n in threads for n_bits in lengths]
     result = {
         "corpus": corpus,
         "documents": matrix.shape[0],
         "words": matrix.shape[1],
-        "epochs": [epochs_of(matrix, n_bits, n, small) for n in threads for n_bits in lengths],
-        "by_documents": [apart(n, 2000, 16) for n in documents],
-        "by_words": [apart(2000 if small else 5000, n, 32) for n in words],
+        "load_average_before": load,
+        "epochs": epochs,
+        **(scaling_of_before() if options.epochs else scaling(documents, words, small)),
         "bars": {
             "default / published": AT_MOST_PUBLISHED,
             "published, 64 bits, two threads, s": AT_MOST_SECONDS,
@@ -88,6 +94,18 @@ def main() -> None:
     if not small:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def scaling(documents: list[int], words: list[int], small: bool) -> dict[str, Any]:
+    return {
+        "by_documents": [apart(n, 2000, 16) for n in documents],
+        "by_words": [apart(2000 if small else 5000, n, 32) for n in words],
+    }
+
+
+def scaling_of_before() -> dict[str, Any]:
+    before = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return {name: before[name] for name in ("by_documents", "by_words")}
 
 
 def read_matrix(small: bool) -> tuple[str, sparse.csr_matrix]:
@@ -355,7 +373,7 @@ def table(result: dict[str, Any]) -> str:
     """As Markdown, each figure that has a bar beside it."""
     lines = [
         f"{result['documents']:,} documents of {result['corpus']}, {result['words']:,} words; "
-        f"{result['cpus']} CPUs, {result['cpu']}; load {result['load_average']}",
+        f"{result['cpus']} CPUs, {result['cpu']}; load {result['load_average_before']} before",
         "",
         "| threads | bits | default, s/epoch | "
         f"published (64 bits, two threads: at most {AT_MOST_SECONDS}) | dense twin | "
