@@ -2,7 +2,7 @@
 
     BOLTZHASH_DATA=... python benchmarks/training.py            # 20 Newsgroups; up to half an hour
     python benchmarks/training.py --small                       # made-up documents, two lengths of code
-    BOLTZHASH_DATA=... python benchmarks/training.py --epochs   # without scaling; some minutes
+    BOLTZHASH_DATA=... python benchmarks/training.py --epochs   # without scaling; ten minutes
 
 An epoch is the fastest step times the steps of an epoch: what else the machine does can only make a step
 slower. On one thread CPU seconds are counted, which other work on the machine changes least; on all of
