@@ -22,7 +22,7 @@ from boltzhash.hashers.shared.halves import agreement_of_halves, halves, n_neare
 from boltzhash.hashers.shared.inference import Floats, Posterior
 from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
-from boltzhash.training.networks import parallel_linear
+from boltzhash.training.networks import linear
 from experiments.runs.corpora import Corpus, Split
 
 TOP = 100
@@ -164,9 +164,9 @@ class OnDevice:
         for name in ("train", "val", "test"):
             h = _inputs(self._corpus, name, hasher.input_length, self._device)
             for layer in ("hidden1", "hidden2") if hasher.hidden_units else ():
-                h = parallel_linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
+                h = linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
             head = (weights["heads.location.weight"], weights["heads.location.bias"])
-            locations[name] = parallel_linear(h, *head)
+            locations[name] = linear(h, *head)
         cut = locations["train"].quantile(0.5, dim=0) if isinstance(hasher, VDSH) else 0.0
         return {name: location > cut for name, location in locations.items()}
 

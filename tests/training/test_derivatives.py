@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from boltzhash.training.derivatives import SparseProduct
-from boltzhash.training.networks import InferenceNetwork, steady_product
+from boltzhash.training.networks import InferenceNetwork
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows, stacked
 
@@ -146,31 +146,3 @@ def test_stacked_rows_are_the_stacked_matrix() -> None:
     both = stacked(rows_of(above), rows_of(below))
     assert isinstance(both, SparseRows)
     assert both.dense(N_WORDS).tolist() == np.vstack([above, below]).tolist()
-
-
-@pytest.mark.parametrize(
-    ("rows", "inputs", "outputs"), [(900, 50, 8), (30, 20, 3_000), (900, 30, 900), (30, 20, 10)]
-)
-def test_products_do_not_depend_on_threads(rows: int, inputs: int, outputs: int) -> None:
-    """Many rows or many outputs, of whose sums MKL gives each thread a half on some CPUs."""
-    generator = torch.Generator().manual_seed(0)
-    given = [
-        torch.randn(shape, generator=generator) for shape in ((rows, inputs), (inputs, outputs))
-    ]
-    weights = torch.randn(rows, outputs, generator=generator)
-    before, results = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            x, weight = (tensor.clone().requires_grad_() for tensor in given)
-            value = steady_product(x, weight)
-            results.append([value, *torch.autograd.grad((value * weights).sum(), [x, weight])])
-    finally:
-        torch.set_num_threads(before)
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
-    x, weight = (tensor.double().requires_grad_() for tensor in given)
-    value = x @ weight
-    expected = [value, *torch.autograd.grad((value * weights).sum(), [x, weight])]
-    for one, other in zip(results[0], expected, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-3)

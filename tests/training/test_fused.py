@@ -33,7 +33,7 @@ from boltzhash.training.fused.bound import (
 from boltzhash.training.fused.chance import CountedChance
 from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, by_bias
 from boltzhash.training.gradients import straight_through
-from boltzhash.training.networks import Heads, SparseLinear, parallel_linear
+from boltzhash.training.networks import Heads, SparseLinear, linear
 from boltzhash.training.objectives import (
     decoded_log_likelihood,
     mean_codes,
@@ -173,7 +173,7 @@ def test_dropped_layer(networks: int, rate: float) -> None:
 
     agree(
         fast,
-        lambda x, weight, bias: parallel_linear(x, weight, bias).relu() * kept,
+        lambda x, weight, bias: linear(x, weight, bias).relu() * kept,
         x,
         weight,
         bias,

@@ -20,6 +20,7 @@
 #include "steps/halves.h"
 #include "steps/layers.h"
 #include "steps/logits.h"
+#include "steps/products.h"
 
 /* Arrays come as buffers: dtypes are the caller's to get right, sizes are checked. */
 
@@ -290,6 +291,48 @@ static PyObject *decode_bits_backward(PyObject *Py_UNUSED(module), PyObject *arg
     Py_RETURN_NONE;
 }
 
+static PyObject *multiplies(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arguments))
+{
+    return PyBool_FromLong(can_multiply());
+}
+
+/* How far apart numbers of a matrix are at most, if it has any: from one to the next of each kind */
+static size_t reach(size_t n_groups, size_t group, size_t n_rows, size_t row, size_t n_columns, size_t column)
+{
+    return n_groups && n_rows && n_columns ? (n_groups - 1) * group + (n_rows - 1) * row + (n_columns - 1) * column + 1
+                                           : SIZE_MAX;
+}
+
+static PyObject *multiply_matrices(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer b[4]; /* a, b, start, out */
+    Product t = {0};
+    Py_ssize_t start_group, threads;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*(nnnn)(nnn)(nnn)(nn)n", &b[0], &b[1], &b[2], &b[3], &t.n_groups,
+                          &t.n_rows, &t.n_terms, &t.n_columns, &t.a_group, &t.a_row, &t.a_term, &t.b_group, &t.b_term,
+                          &t.b_column, &t.out_group, &t.out_row, &threads))
+        return NULL;
+    start_group = b[2].len ? (Py_ssize_t)t.n_columns : 0;
+    if (!can_multiply() || reach(t.n_groups, t.a_group, t.n_rows, t.a_row, t.n_terms, t.a_term) > floats(&b[0]) ||
+        reach(t.n_groups, t.b_group, t.n_terms, t.b_term, t.n_columns, t.b_column) > floats(&b[1]) ||
+        reach(t.n_groups, t.out_group, t.n_rows, t.out_row, t.n_columns, 1) > floats(&b[3]) ||
+        (b[2].len && floats(&b[2]) != t.n_groups * t.n_columns))
+        return refuse(b, 4, "matrices and the room for their product do not fit together");
+    t.a = b[0].buf;
+    t.b = b[1].buf;
+    t.start = b[2].len ? b[2].buf : NULL;
+    t.start_group = (size_t)start_group;
+    t.out = b[3].buf;
+    int done;
+    Py_BEGIN_ALLOW_THREADS
+    done = multiply(&t, (int)threads);
+    Py_END_ALLOW_THREADS
+    release(b, 4);
+    if (!done)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 static PyObject *draw_random(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer b[1];
@@ -448,6 +491,9 @@ static PyMethodDef functions[] = {
     {"dropped_relu", dropped_relu, METH_VARARGS, "dropped_relu(x, out, seed, threshold, scale, threads)"},
     {"dropped_words", dropped_words, METH_VARARGS,
      "dropped_words(weight, bias, words, amounts, ends, out, seed, threshold, scale, threads)"},
+    {"multiplies", multiplies, METH_NOARGS, "multiplies(): whether this CPU has what multiply takes"},
+    {"multiply", multiply_matrices, METH_VARARGS,
+     "multiply(a, b, start, out, sizes, a_strides, b_strides, out_strides, threads)"},
     {"draw_random", draw_random, METH_VARARGS, "draw_random(out, seed, are_normal, threads)"},
     {"dropped_relu_backward", dropped_relu_backward, METH_VARARGS,
      "dropped_relu_backward(out, gradient, by_x, scale, threads)"},

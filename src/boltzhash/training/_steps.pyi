@@ -89,6 +89,19 @@ def decode_bits_backward(
     threads: int,
     /,
 ) -> None: ...
+def multiplies() -> bool: ...
+def multiply(
+    a: Floats,  # from its first number to its last, as are b and out
+    b: Floats,
+    start: Floats,  # (groups, columns), added to each row, or empty
+    out: Floats,  # filled, for (groups, rows, columns)
+    sizes: tuple[int, ...],  # groups, rows, terms, columns
+    a_strides: tuple[int, ...],  # of groups, rows, terms
+    b_strides: tuple[int, ...],  # of groups, terms, columns
+    out_strides: tuple[int, ...],  # of groups, rows
+    threads: int,
+    /,
+) -> None: ...
 def draw_random(out: Floats, seed: int, are_normal: bool, threads: int, /) -> None: ...
 def dropped_relu(
     x: Floats,

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from boltzhash.training.draws import seed_from
+from boltzhash.training.products import product_in_pieces
 from boltzhash.training.rows import Rows, SparseRows, row_sums
 from boltzhash.training.rows import _steps as _steps  # tests check whether it is there
 from boltzhash.training.words_gradient import WordsGradient, put_off_of, weighted_sums
@@ -47,48 +48,6 @@ def _left_or_whole(ctx: Any, by_weight: WordsGradient) -> Tensor | None:
         return by_weight.whole(ctx.n_words)
     ctx.put_off.append(by_weight)
     return None
-
-
-# Where MKL shares out sums instead of results: if they are longer and there are no more of them.
-LONGEST_SUM, MOST_SUMS = 768, 200_000
-PIECE = 256
-
-
-def product_in_pieces(a: Tensor, b: Tensor) -> Tensor:
-    """a b, whose long sums are taken piece by piece.
-
-    Two threads would each take half of a long sum if there are few of them (MKL does so on Intel's
-    CPUs), and what comes out would depend on how many threads there are.
-
-    >>> product_in_pieces(torch.ones(1, 900), torch.ones(900, 1))
-    tensor([[900.]])
-    """
-    if a.shape[1] <= LONGEST_SUM or len(a) * b.shape[1] > MOST_SUMS:
-        return a @ b
-    total = torch.zeros(len(a), b.shape[1], dtype=a.dtype)
-    for first in range(0, len(b), PIECE):
-        total.addmm_(a[:, first : first + PIECE], b[first : first + PIECE])
-    return total
-
-
-def sums_are_long(x: Tensor, weight: Tensor) -> bool:
-    """Whether :class:`SteadyProduct` is to be taken: on a CPU, of many rows or outputs."""
-    return x.device.type == "cpu" and max(len(x), weight.shape[1]) > LONGEST_SUM
-
-
-class SteadyProduct(torch.autograd.Function):
-    """x W, its derivatives by :func:`product_in_pieces`: ``apply(x, weight)``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return x @ weight
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        x, weight = ctx.saved_tensors
-        return product_in_pieces(gradient, weight.T), product_in_pieces(x.T, gradient)
 
 
 def drops_compiled(x: Tensor) -> bool:

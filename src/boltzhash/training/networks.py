@@ -17,12 +17,16 @@ from boltzhash.training import derivatives, fused
 from boltzhash.training.derivatives import (
     DroppedWords,
     SparseProduct,
-    SteadyProduct,
     drops_compiled,
     reads_compiled,
-    sums_are_long,
 )
 from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, drops_in_kernel
+from boltzhash.training.products import (
+    SideBySide,
+    multiplies_compiled,
+    steady_product,
+    sums_are_long,
+)
 from boltzhash.training.rows import Rows, stacked
 
 PARTS = ("weight", "bias")
@@ -61,18 +65,24 @@ class Linear(nn.Module):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x @ weight + bias."""
-    if sums_are_long(x, weight):
-        return steady_product(x, weight) + bias
-    return torch.addmm(bias, x, weight)
+    """x @ weight + bias, or of layers side by side each part of x with its part of the columns.
 
-
-def steady_product(x: Tensor, weight: Tensor) -> Tensor:
-    """x W, whose derivatives do not depend on how many threads compute them."""
-    if not sums_are_long(x, weight):
-        return x @ weight
-    product: Tensor = SteadyProduct.apply(x, weight)  # type: ignore[no-untyped-call]
-    return product
+    >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
+    >>> linear(x, weight, torch.zeros(2))
+    tensor([[ 3., 10.]])
+    """
+    if multiplies_compiled(x, weight, bias):
+        compiled: Tensor = SideBySide.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return compiled
+    n_layers = x.shape[1] // weight.shape[0]
+    if n_layers == 1:
+        if sums_are_long(x, weight):
+            return steady_product(x, weight) + bias
+        return torch.addmm(bias, x, weight)
+    rows = x.view(len(x), n_layers, -1).transpose(0, 1)
+    columns = weight.view(len(weight), n_layers, -1).transpose(0, 1)
+    results = torch.baddbmm(bias.view(n_layers, 1, -1), rows, columns)
+    return results.transpose(0, 1).flatten(1)
 
 
 def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generator) -> Tensor:
@@ -122,25 +132,6 @@ class ParallelLinear(Linear):
     ) -> None:
         super().__init__(n_inputs, n_outputs * n_networks, generator)
         self.n_networks = n_networks
-
-    def forward(self, x: Tensor) -> Tensor:
-        return parallel_linear(x, self.weight, self.bias)
-
-
-def parallel_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x @ weight + bias, each part of x with its part of the columns.
-
-    >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
-    >>> parallel_linear(x, weight, torch.zeros(2))
-    tensor([[ 3., 10.]])
-    """
-    n = x.shape[1] // weight.shape[0]
-    if n == 1:
-        return linear(x, weight, bias)
-    rows = x.view(len(x), n, -1).transpose(0, 1)
-    columns = weight.view(len(weight), n, -1).transpose(0, 1)
-    results = torch.baddbmm(bias.view(n, 1, -1), rows, columns)
-    return results.transpose(0, 1).flatten(1)
 
 
 class Heads(ParallelLinear):
@@ -230,7 +221,7 @@ class InferenceNetwork(nn.Module):
             return own, self.heads.named(beside)[head]
         h, beside = self.hidden(both, generator).chunk(2)
         weight, bias = (self.heads.named(getattr(self.heads, part))[head] for part in PARTS)
-        return self.heads(h), parallel_linear(beside, weight, bias)
+        return self.heads(h), linear(beside, weight, bias)
 
     def _joined_heads(self, x: Rows, generator: torch.Generator) -> Tensor:
         if self.n_hidden:

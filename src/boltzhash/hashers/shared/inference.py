@@ -119,7 +119,7 @@ def _parallel_linear(
     *,
     rectified: bool = False,
 ) -> Floats:
-    """The twin of :func:`boltzhash.training.networks.parallel_linear`."""
+    """The twin of :func:`boltzhash.training.networks.linear`."""
     n = x.shape[1] // weight.shape[0]
     layers = zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True)
     return np.concatenate([linear(*layer, rectified=rectified) for layer in layers], axis=1)

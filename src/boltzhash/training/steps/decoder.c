@@ -1,7 +1,8 @@
 #include "decoder.h"
 
-#ifdef HAS_DECODER
-#include <immintrin.h>
+#include "widths.h"
+
+#ifdef HAS_WIDTHS
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +22,12 @@ typedef struct {
     double *sums, *values, *totals;
 } Half;
 
-#define NAME(x) x##_avx512
-#define CPU __attribute__((target("avx512f,prefer-vector-width=512")))
-#define LANES 16
-#define ROWS 12
-#include "decoder_loops.h"
-
-#define NAME(x) x##_avx2
-#define CPU __attribute__((target("avx2,fma")))
-#define LANES 8
-#define ROWS 6
-#include "decoder_loops.h"
-
-static int has_avx512(void) { return __builtin_cpu_supports("avx512f"); }
+#define LOOPS "decoder_loops.h"
+#include "each_width.h"
 
 int can_decode(void)
 {
-    return has_avx512() || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    return has_avx512() || has_avx2();
 }
 
 static size_t up_to(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }

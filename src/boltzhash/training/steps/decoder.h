@@ -13,12 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
-#define HAS_DECODER
-#endif
-
 #define IN_BLOCK 256 /* words */
-#define ALIGNED 64 /* bytes */
 
 typedef struct {
     const float *codes; /* s of a document: n_bits numbers, all_bits from one document to the next */

@@ -1,70 +1,6 @@
-/* The loops of the decoder for one kind of CPU. Before it is included, these are defined:
- *   NAME(x)  the name of x for this kind
- *   CPU      the attribute that a function of this kind has
- *   LANES    numbers in a vector
- *   ROWS     rows of a product that are made at once, so that twice as many vectors fit the registers */
+/* The loops of the decoder, for each width. */
 
-#define WIDE (2 * LANES)
-typedef float NAME(Vector) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-#define Vector NAME(Vector)
-#define INLINE CPU static inline __attribute__((always_inline))
-
-INLINE Vector NAME(spread)(float x) { return x - (Vector){0}; } /* -0 as well, unlike a sum */
-
-/* out = start + a b, of `rows` rows and one or two vectors of columns, summed over `inner` x `outer` terms.
- * Their numbers of a are so far apart: row, term; and those of outer terms `far`. b is without gaps. */
-INLINE void NAME(product)(const int rows, const int vectors, const float *restrict a, const size_t row,
-                          const size_t term, const size_t far, const float *restrict b, const size_t inner,
-                          const size_t outer, const float *start, const size_t start_row, float *out,
-                          const size_t out_row)
-{
-    Vector sums[ROWS][2];
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            sums[r][v] = *(const Vector *)(start + (size_t)r * start_row + (size_t)v * LANES);
-    for (size_t o = 0; o < outer; o++, a += far)
-        for (size_t i = 0; i < inner; i++) {
-            Vector of_b[2];
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++, b += LANES)
-                of_b[v] = *(const Vector *)b;
-#pragma GCC unroll 16
-            for (int r = 0; r < rows; r++) {
-                Vector of_a = NAME(spread)(a[(size_t)r * row + i * term]);
-#pragma GCC unroll 2
-                for (int v = 0; v < vectors; v++)
-                    sums[r][v] += of_a * of_b[v];
-            }
-        }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            *(Vector *)(out + (size_t)r * out_row + (size_t)v * LANES) = sums[r][v];
-}
-
-#if ROWS == 12
-#define MORE_ROWS(CASE) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
-#else
-#define MORE_ROWS(CASE)
-#endif
-#define EACH_NUMBER_OF_ROWS(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) MORE_ROWS(CASE)
-
-/* out = start + aᵀ b of a that was packed: `rows` numbers, term after term */
-CPU static void NAME(packed_product)(int rows, const float *a, const float *b, size_t terms,
-                                     const float *start, size_t start_row, float *out)
-{
-#define CASE(n)                                                                                     \
-    case n:                                                                                         \
-        NAME(product)(n, 2, a, 1, n, 0, b, terms, 1, start, start_row, out, WIDE);                  \
-        break;
-    switch (rows) {
-        EACH_NUMBER_OF_ROWS(CASE)
-    }
-#undef CASE
-}
+#include "tile.h"
 
 /* by_codes += exponentials Eᵀ, of some documents and the words of a block; E transposed, `vectors` of its columns */
 CPU static void NAME(add_by_codes)(int rows, int vectors, const float *exponentials, size_t n_documents,
@@ -84,10 +20,6 @@ CPU static void NAME(add_by_codes)(int rows, int vectors, const float *exponenti
     }
 #undef CASE
 }
-
-/* n rows in groups that are as equal as they can be: where a group begins */
-INLINE size_t NAME(groups_of)(size_t n) { return (n + ROWS - 1) / ROWS; }
-INLINE size_t NAME(begin)(size_t group, size_t n) { return n * group / NAME(groups_of)(n); }
 
 /* The highest of a document's logits and of what was so before; `far` are the next of its words. */
 INLINE float NAME(highest_of)(const float *restrict x, size_t n_panels, size_t far, float before)
@@ -119,17 +51,6 @@ INLINE void NAME(exponentials)(float *restrict x, float highest, float *restrict
     }
 }
 
-/* Four words of four bits, or of those that there are */
-INLINE void NAME(transpose)(const float *panel, size_t bit, size_t n_bits, float *to, size_t width)
-{
-    __m128 rows[4];
-    for (size_t i = 0; i < 4; i++)
-        rows[i] = bit + i < n_bits ? _mm_loadu_ps(panel + (bit + i) * WIDE) : _mm_setzero_ps();
-    _MM_TRANSPOSE4_PS(rows[0], rows[1], rows[2], rows[3]);
-    for (size_t i = 0; i < 4; i++)
-        _mm_storeu_ps(to + i * width, rows[i]);
-}
-
 /* E of a block of words, as both products read it. What is beyond the last word is 0, and its bias so low that
  * its exponential is. */
 CPU static void NAME(pack_weights)(const Decoder *t, Half *half, size_t first, size_t n)
@@ -151,7 +72,8 @@ CPU static void NAME(pack_weights)(const Decoder *t, Half *half, size_t first, s
         const size_t width = padded - column < WIDE ? LANES : WIDE;
         for (size_t word = 0; word < n_all; word += 4)
             for (size_t bit = 0; bit < width; bit += 4)
-                NAME(transpose)(half->weights + word / WIDE * WIDE * m + word % WIDE, column + bit, m,
+                NAME(transpose)(half->weights + word / WIDE * WIDE * m + word % WIDE + (column + bit) * WIDE,
+                                m > column + bit ? m - column - bit : 0, WIDE,
                                 half->transposed + column * n_all + word * width + bit, width);
     }
     for (size_t word = 0; word < n_all; word++)
@@ -223,7 +145,7 @@ CPU static void NAME(decode_half)(const void *given, int number)
             for (size_t group = 0; group < groups; group++) {
                 const size_t first = NAME(begin)(group, n), rows = NAME(begin)(group + 1, n) - first;
                 NAME(packed_product)((int)rows, half->codes + first * m, half->weights + panel * m * WIDE, m,
-                                     half->bias + panel * WIDE, 0, logits + (panel * n + first) * WIDE);
+                                     half->bias + panel * WIDE, 0, logits + (panel * n + first) * WIDE, WIDE);
             }
         NAME(add_targets)(t, half, logits, word, count);
         NAME(exponentiate)(t, half, logits, t->highest + block * n, n_panels);
@@ -310,7 +232,7 @@ CPU static void NAME(decode_half_backward)(const void *given, int number)
                 const size_t rows = NAME(begin)(group + 1, rows_of_all) - first;
                 NAME(packed_product)((int)rows, half->codes + first * n,
                                      t->exponentials + (word + panel * WIDE) * n, n, of_panel + first * WIDE,
-                                     WIDE, of_panel + first * WIDE);
+                                     WIDE, of_panel + first * WIDE, WIDE);
             }
         }
         for (size_t bit = 0; bit <= m; bit++) {
@@ -320,13 +242,3 @@ CPU static void NAME(decode_half_backward)(const void *given, int number)
         }
     }
 }
-
-#undef EACH_NUMBER_OF_ROWS
-#undef MORE_ROWS
-#undef INLINE
-#undef Vector
-#undef WIDE
-#undef ROWS
-#undef LANES
-#undef CPU
-#undef NAME
