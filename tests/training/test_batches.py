@@ -84,7 +84,7 @@ def test_a_plan_draws_each_document_once_and_one_of_its_neighbours() -> None:
         plan = documents.draw(rng)
         assert sorted(plan.order) == list(range(6))
         assert plan.neighbour is not None
-        shuffled = documents.mixed_targets(plan.order, plan.neighbour).toarray()
+        shuffled = documents.mixed_targets(plan.order, plan.neighbour).dense(6).numpy()
         mixed = np.empty_like(shuffled)
         mixed[plan.order] = shuffled
         np.testing.assert_allclose(mixed.diagonal(), 0.75)

@@ -270,6 +270,56 @@ def test_rows_that_are_not_there_are_refused(wanted: list[int]) -> None:
         derivatives._steps.take_rows(*arrays, *room)
 
 
+def matrix_of(kind: str) -> sparse.csr_matrix:
+    """Nine rows of words, of which the seventh has none."""
+    dtype = np.float64 if kind == "float64" else np.float32  # the former is mixed by scipy
+    dense = sparse.random(9, 20, 0.3, "csr", dtype, np.random.default_rng(0)).toarray()
+    dense[6] = 0
+    matrix = sparse.csr_matrix(dense)
+    if kind == "zeros":
+        matrix.data[::3] = 0
+    if kind == "unsorted":
+        for first, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            matrix.indices[first:end] = matrix.indices[first:end][::-1].copy()
+        matrix.has_canonical_format = matrix.has_sorted_indices = False
+    return matrix
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "zeros", "unsorted"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("wanted", [[], [3], [8, 0, 3, 3, 6]])
+def test_rows_are_mixed(kind: str, share: float, wanted: list[int]) -> None:
+    matrix = matrix_of(kind)
+    of, others = np.array(wanted, np.int64), np.array([6, 2, 3, 8, 0][: len(wanted)], np.int64)
+    found = SparseRows.mixed(matrix, of, others, share)
+    expected = (1 - share) * matrix.toarray()[of] + share * matrix.toarray()[others]
+    np.testing.assert_allclose(found.dense(20), expected, rtol=1e-6)
+    assert (found.values != 0).all()
+    assert found.indices.dtype == found.offsets.dtype == torch.int32
+
+
+@pytest.mark.parametrize("wrong", [[9], [-1], [1 << 62], [0, 1]])
+@pytest.mark.parametrize("part", [0, 1])
+def test_rows_that_are_not_there_are_not_mixed(wrong: list[int], part: int) -> None:
+    matrix = matrix_of("float32")
+    pair = [np.array([0]), np.array([0])]
+    pair[part] = np.array(wrong)
+    room = (np.empty(40, np.int32), np.empty(40, np.float32), np.empty(len(pair[0]) + 1, np.int32))
+    with pytest.raises(ValueError, match="do not fit together"):
+        derivatives._steps.mix_rows(matrix.indices, matrix.data, matrix.indptr, *pair, 0.5, *room)
+
+
+@pytest.mark.parametrize("short", [0, 1, 2])
+def test_rows_are_not_mixed_into_too_little_room(short: int) -> None:
+    matrix, pair = matrix_of("float32"), (np.array([0, 1]), np.array([2, 3]))
+    most = int(np.diff(matrix.indptr)[:4].sum())
+    sizes = [most, most, 3]
+    sizes[short] -= 1
+    room = [np.empty(n, t) for n, t in zip(sizes, (np.int32, np.float32, np.int32), strict=True)]
+    with pytest.raises(ValueError, match="do not fit together"):
+        derivatives._steps.mix_rows(matrix.indices, matrix.data, matrix.indptr, *pair, 0.5, *room)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (400, 500)])
 def test_dropping(shape: tuple[int, int]) -> None:
     x = numbers(0, *shape).requires_grad_()

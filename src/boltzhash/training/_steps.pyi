@@ -48,6 +48,18 @@ def take_rows(
     ends_taken: Integers,
     /,
 ) -> None: ...
+def mix_rows(
+    words: Integers,  # rising in each row
+    amounts: Floats,
+    ends: Integers,  # one more than rows
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],  # as many
+    share: float,  # that these have
+    words_mixed: Integers,  # what is filled, as far as the last of the ends; room for all of both
+    amounts_mixed: Floats,
+    ends_mixed: Integers,
+    /,
+) -> None: ...
 def by_word(
     words: Integers,
     amounts: Floats,

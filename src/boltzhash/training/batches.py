@@ -96,10 +96,9 @@ class Documents(NamedTuple):
         one = drawn_ranks(n, self.neighbours.shape[1], self.nearness, rng)
         return Plan(order, companions, self.neighbours[np.arange(n), one])
 
-    def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers) -> sparse.csr_matrix:
+    def mixed_targets(self, rows: RowNumbers, neighbour: RowNumbers) -> SparseRows:
         """The targets of some documents, each mixed with its neighbour's."""
-        own, share = self.targets[rows], np.float32(self.neighbour_share)
-        return sparse.csr_matrix((1 - share) * own + share * self.targets[neighbour[rows]])
+        return SparseRows.mixed(self.targets, rows, neighbour[rows], self.neighbour_share)
 
 
 def drawn_ranks(n: int, k: int, nearness: float, rng: np.random.Generator) -> RowNumbers:
@@ -144,12 +143,14 @@ def on_device(rows: Matrix, device: torch.device) -> Rows:
     """A batch as a step reads it: on a CPU what is sparse never becomes dense."""
     if isinstance(rows, np.ndarray):
         return torch.from_numpy(rows).to(device)
-    parts = SparseRows(
-        torch.from_numpy(rows.indices.astype(np.int32, copy=False)).to(device),
-        torch.from_numpy(rows.data).to(device),
-        torch.from_numpy(rows.indptr.astype(np.int32, copy=False)).to(device),
-    )
-    return parts if device.type == "cpu" else parts.dense(rows.shape[1])
+    return moved(SparseRows.of(rows), rows.shape[1], device)
+
+
+def moved(rows: SparseRows, n_columns: int, device: torch.device) -> Rows:
+    """Where a step reads them: on a GPU dense."""
+    if device.type == "cpu":
+        return rows
+    return SparseRows(*(part.to(device) for part in rows)).dense(n_columns)
 
 
 def take_batch(
@@ -169,7 +170,9 @@ def take_batch(
         inputs(rows),
         taken(documents.targets, rows, device)
         if plan.neighbour is None
-        else on_device(documents.mixed_targets(rows, plan.neighbour), device),
+        else moved(
+            documents.mixed_targets(rows, plan.neighbour), documents.targets.shape[1], device
+        ),
         progress,
         generator,
         tuple(inputs(companion[rows]) for companion in plan.companions),

@@ -36,17 +36,42 @@ class SparseRows(NamedTuple):
         """
         indices, values, ends = matrix.indices, matrix.data, matrix.indptr
         if not _are_compiled(indices, values, ends):
-            some = matrix[rows]
-            indices, values, ends = some.indices, some.data, some.indptr
-        else:
-            own_ends = np.empty(len(rows) + 1, np.int32)
-            n = int((ends[rows + 1] - ends[rows]).sum())
-            own = (np.empty(n, np.int32), np.empty(n, np.float32), own_ends)
-            _steps.take_rows(indices, values, ends, rows, *own)
-            indices, values, ends = own
-        of_int32 = (part.astype(np.int32, copy=False) for part in (indices, ends))
-        words, offsets = map(torch.from_numpy, of_int32)
-        return cls(words, torch.from_numpy(values), offsets)
+            return cls.of(matrix[rows])
+        own_ends = np.empty(len(rows) + 1, np.int32)
+        n = int((ends[rows + 1] - ends[rows]).sum())
+        words, amounts = np.empty(n, np.int32), np.empty(n, np.float32)
+        _steps.take_rows(indices, values, ends, rows, words, amounts, own_ends)
+        return cls(*map(torch.from_numpy, (words, amounts, own_ends)))
+
+    @classmethod
+    def mixed(
+        cls, matrix: sparse.csr_matrix, rows: RowNumbers, others: RowNumbers, share: float
+    ) -> SparseRows:
+        """Some rows of a matrix, of which others get this share.
+
+        >>> matrix = sparse.csr_matrix([[0, 2], [3, 4]], dtype=np.float32)
+        >>> SparseRows.mixed(matrix, np.array([0]), np.array([1]), 0.25).dense(2)
+        tensor([[0.7500, 2.5000]])
+        """
+        indices, values, ends = matrix.indices, matrix.data, matrix.indptr
+        if not _are_compiled(indices, values, ends) or not matrix.has_canonical_format:
+            of_others = np.float32(share)
+            own, beside = (1 - of_others) * matrix[rows], of_others * matrix[others]
+            return cls.of(sparse.csr_matrix(own + beside))
+        own_ends = np.empty(len(rows) + 1, np.int32)
+        most = int(sum((ends[of + 1] - ends[of]).sum() for of in (rows, others)))
+        words, amounts = np.empty(most, np.int32), np.empty(most, np.float32)
+        _steps.mix_rows(indices, values, ends, rows, others, share, words, amounts, own_ends)
+        n = own_ends[-1]
+        return cls(*map(torch.from_numpy, (words[:n], amounts[:n], own_ends)))
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_matrix) -> SparseRows:
+        """All rows of a matrix."""
+        words, ends = (
+            part.astype(np.int32, copy=False) for part in (matrix.indices, matrix.indptr)
+        )
+        return cls(*map(torch.from_numpy, (words, matrix.data, ends)))
 
     @property
     def n_rows(self) -> int:
