@@ -17,8 +17,10 @@ from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.collection import _CodedBatch
 from boltzhash.collection.engines import parse_location
+from boltzhash.collection.filters import parse_where
 from boltzhash.collection.milvus.state import StateTable
 from boltzhash.collection.models import Coder
+from boltzhash.collection.postgres.codes import few_pass
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Coded, Given, coded_documents
@@ -379,6 +381,29 @@ def test_the_index_follows_what_is_written(
         collection.add([{"id": "last", "text": "anchor"}])  # nothing is left that would miss them
         collection.build_approximate(["star moon"])
         assert collection.search("anchor", 1, approximate=True).ids == ["last"]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("scans_on", [True, False], ids=["pgvector 0.8", "as pgvector 0.7"])
+def test_where_few_pass_a_filter_search_is_exact(
+    postgres_url: str, name: str, long_hasher: LSH, scans_on: bool
+) -> None:
+    """The index would have to be searched from end to end, and ends after so many codes."""
+    given = [{**d, "metadata": {"rare": d["id"] % 150 == 7}} for d in documents(3000)]
+    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
+        collection.add(given)
+        connection = collection._store._connection
+        connection.scans_on = scans_on
+        collection.build_approximate(["star moon"])
+        connection.run("SET enable_seqscan = off")  # so few codes would be read without the index
+        connection.run("SET hnsw.max_scan_tuples = 300")
+        for query in ("star moon", "anchor", "sail butter"):
+            exact = collection.search(query, 10, by="codes", where={"rare": True})
+            found = collection.search(query, 10, where={"rare": True}, approximate=True)
+            assert (len(found), found.ids) == (10, exact.ids)
+        assert few_pass(connection, parse_where({"rare": True}), 10, 300)
+        assert not few_pass(connection, parse_where({"rare": False}), 10, 300)
+        assert not few_pass(connection, parse_where({"rare": True}), 10, 20_000)
 
 
 @pytest.mark.engines

@@ -5,9 +5,8 @@ well, the one that is waited for has to wait for a CPU first, and two threads ta
 (benchmarks/busy.py). So both are timed, in the first steps and again now and then.
 
 What a fit learns must not depend on what else the machine does. With two threads torch's results are
-those of one to the last bit if the bits of a step's codes can be shared out evenly, and long sums are
-taken in pieces (derivatives.product_in_pieces); with more threads they are not: so two at most, and one
-for a step that cannot.
+those of one to the last bit if the bits of a step's codes can be shared out evenly, and no sum is
+(products); with more threads they are not: so two at most, and one for a step that cannot.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from boltzhash.search.hits import Hits
 from boltzhash.search.ranking import Mask
 
 _FEW = 10_000  # places that are looked up one by one instead of filtering all documents again
+_TRIED = 2_000  # documents that a filter is tried on, by whole pages
+_MORE_THAN_ENOUGH = 4  # times k that a search of the index should come by, so as to have found k
 
 
 class FilteredCodes:
@@ -75,6 +77,24 @@ def places_passing(connection: PostgresConnection, conditions: list[Condition], 
     mask = np.zeros(size, dtype=np.bool_)
     mask[np.frombuffer(places or b"", ">i8")] = True
     return mask
+
+
+def few_pass(
+    connection: PostgresConnection, conditions: list[Condition], k: int, n_looked_at: int
+) -> bool:
+    """Whether too few of so many codes belong to documents that a filter lets through.
+
+    It is tried on the documents of some pages, the same ones every time.
+    """
+    where = clause_of(conditions, "documents.fields")
+    (n_documents,) = connection.run("SELECT n_documents FROM state").fetchone()
+    share = min(1.0, _TRIED / max(1, n_documents))
+    tried, passing = connection.run(
+        f"SELECT count(*), count(*) FILTER (WHERE {where.sql}) "
+        "FROM documents TABLESAMPLE SYSTEM (%s) REPEATABLE (0)",
+        [*where.parameters, 100 * share],
+    ).fetchone()
+    return bool(passing * n_looked_at < _MORE_THAN_ENOUGH * k * tried)
 
 
 def distance_to(bits: str) -> str:

@@ -20,6 +20,7 @@ from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.codes import (
     FilteredCodes,
     distance_to,
+    few_pass,
     places_passing,
     source_of,
 )
@@ -82,6 +83,7 @@ from boltzhash.text.words import WordQuery, Words
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
 _PAGE = 1000  # documents fetched at a time
+_SCANNED = 20_000  # hnsw.max_scan_tuples, until a connection has used pgvector
 _CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
 
 
@@ -309,11 +311,15 @@ class PostgresStore:
         where = clause_of(conditions, "documents.fields")
         bits = bits_of(code.tobytes())
         source = source_of(conditions)
+        if effort is not None:
+            effort = min(max(k, effort), _CANDIDATES[-1])
+            if conditions and few_pass(self._connection, conditions, k, self._looked_at(effort)):
+                effort = None
         if effort is None:
             near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
             parameters = [bits, *where.parameters]
         else:
-            self._run(f"SET LOCAL hnsw.ef_search = {min(max(k, effort), _CANDIDATES[-1])}")
+            self._run(f"SET LOCAL hnsw.ef_search = {effort}")
             if self._connection.scans_on:
                 self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
             near = (  # with ties, of which those that were inserted first are taken
@@ -324,6 +330,13 @@ class PostgresStore:
             parameters = [bits, *where.parameters, k]
         nearest = f"SELECT * FROM ({near}) AS near ORDER BY distance, place LIMIT %s"
         return self._hits(nearest, [*parameters, k])
+
+    def _looked_at(self, effort: int) -> int:
+        """How many codes a search of the index goes through at most, to find some that pass a filter."""
+        if not self._connection.scans_on:
+            return effort
+        (most,) = self._run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
+        return int(most or _SCANNED)
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
