@@ -23,6 +23,7 @@ struct codes {
     size_t n;
     size_t n_bytes;
     const uint8_t *allowed; /* one byte per row, 0 leaves the row out; NULL allows all */
+    bool ahead;             /* whether scans ask for what comes next, since they are few and wait for memory */
 };
 
 struct nearest;
@@ -38,7 +39,8 @@ typedef void scan_function(const struct codes *codes, size_t first, size_t last,
 #define MAX_SLICED_BYTES 64 /* of a code: a slice then fills the first-level cache */
 
 struct slicing {
-    size_t queries; /* from so many on slices gain more than they cost */
+    size_t queries;  /* from so many on slices gain more than they cost */
+    size_t together; /* slices that are counted together; a last one that is alone takes as long */
     /* Makes a slice of the rows first..first+SLICE_ROWS-1. */
     void (*slice)(const struct codes *codes, size_t first, void *slice);
     /* A scan_function for n slices, one after the other in memory, from row `first` on. */
@@ -51,6 +53,7 @@ struct path {
     bool (*runs_here)(void);
     scan_function *(*scan_for)(size_t n_bytes);
     const struct slicing *slicing; /* NULL: no gain */
+    bool slices_vectors;           /* also of codes that fill vectors: 8, 16, 32 or 64 bytes */
     size_t speed; /* against plain C, roughly: how much work is worth waking a thread for */
 };
 

@@ -131,21 +131,4 @@ static inline bool nearest_answer(struct nearest *nearest, struct answer *answer
     return true;
 }
 
-/* The rows of a block whose distances are known, a multiple of 8: at least one is below the limit. Most
- * eights have none that is, or none that is allowed. */
-static inline void offer_block(struct nearest *nearest, const uint8_t *allowed, size_t first,
-                               const uint16_t *distances, size_t rows) {
-    for (size_t eight = 0; eight < rows; eight += 8) {
-        uint64_t any = 1;
-        uint16_t least = UINT16_MAX;
-        if (allowed != NULL) memcpy(&any, allowed + first + eight, 8);
-        if (any == 0) continue;
-        for (size_t i = eight; i < eight + 8; i++) least = distances[i] < least ? distances[i] : least;
-        if (least >= nearest->limit) continue;
-        for (size_t i = eight; i < eight + 8; i++)
-            if (distances[i] < nearest->limit && (allowed == NULL || allowed[first + i]))
-                nearest_offer(nearest, distances[i], first + i);
-    }
-}
-
 #endif

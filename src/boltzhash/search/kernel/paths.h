@@ -7,6 +7,7 @@
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define HAS_X86_PATHS 1
 extern const struct path avx512_path, avx512bw_path, avx2_path;
+extern const struct slicing avx512_slicing; /* which needs no more than avx512bw_path does */
 #endif
 
 #if defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))

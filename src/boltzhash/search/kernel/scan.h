@@ -97,18 +97,45 @@ static inline uint64_t plain_popcount(uint64_t word) {
         }                                                                                         \
     }
 
-/* Defines a scan_function that goes ROWS rows at a time: NEAR(codes, query, limit, distances) says
- * whether one of them is below the limit and, only then, writes all their distances. FETCH is fetch_ahead or,
- * where that was not found to gain, fetch_nothing. */
-#define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, ROW_SCAN, FETCH)         \
+/* Which of up to 64 distances are below the limit: a bit for each. */
+static inline uint64_t below(const uint16_t *distances, size_t rows, uint64_t limit) {
+    uint64_t near = 0;
+    for (size_t i = 0; i < rows; i++) near |= (uint64_t)(distances[i] < limit) << i;
+    return near;
+}
+
+/* Near rows, a bit for each, without eights of which none is allowed: most of them where few rows are. */
+static inline uint64_t without_forbidden_eights(uint64_t near, const uint8_t *allowed, size_t rows) {
+    for (size_t eight = 0; eight < rows; eight += 8) {
+        uint64_t any;
+        memcpy(&any, allowed + eight, 8);
+        if (any == 0) near &= ~((uint64_t)0xff << eight);
+    }
+    return near;
+}
+
+/* Defines a scan_function that goes ROWS rows at a time, a multiple of 8: NEAR(codes, query, limit) says which of
+ * them are below the limit, a bit for each. FETCH is fetch_ahead or, where that was not found to gain,
+ * fetch_nothing. */
+#define DEFINE_BLOCK_SCAN(TARGET, NAME, N_BYTES, ROWS, LOAD_QUERY, NEAR, DISTANCE, ROW_SCAN, FETCH) \
     TARGET static void NAME(const struct codes *codes, size_t first, size_t last,                 \
                             const uint8_t *query, struct nearest *nearest) {                      \
-        uint16_t distances[ROWS];                                                                 \
         const __typeof__(LOAD_QUERY(query)) loaded = LOAD_QUERY(query);                           \
+        const uint8_t *const bytes = codes->bytes;                                                \
+        const bool ahead = codes->ahead;                                                          \
         for (; last - first >= (ROWS); first += (ROWS)) {                                         \
-            FETCH(codes->bytes + first * (N_BYTES), (ROWS) * (N_BYTES));                          \
-            if (NEAR(codes->bytes + first * (N_BYTES), loaded, nearest->limit, distances))        \
-                offer_block(nearest, codes->allowed, first, distances, ROWS);                     \
+            const uint8_t *block = bytes + first * (N_BYTES);                                     \
+            if (ahead) FETCH(block, (ROWS) * (N_BYTES));                                   \
+            uint64_t near = NEAR(block, loaded, nearest->limit);                                  \
+            if (__builtin_expect(near == 0, 1)) continue;                                         \
+            const uint8_t *allowed = codes->allowed == NULL ? NULL : codes->allowed + first;      \
+            if (allowed != NULL) near = without_forbidden_eights(near, allowed, ROWS);            \
+            for (; near != 0; near &= near - 1) {                                                 \
+                size_t row = (size_t)__builtin_ctzll(near);                                       \
+                if (allowed != NULL && !allowed[row]) continue;                                   \
+                uint32_t distance = DISTANCE(block + row * (N_BYTES), query, (N_BYTES));          \
+                if (distance < nearest->limit) nearest_offer(nearest, distance, first + row);     \
+            }                                                                                     \
         }                                                                                         \
         ROW_SCAN(codes, first, last, query, nearest);                                             \
     }

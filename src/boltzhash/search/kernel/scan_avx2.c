@@ -61,10 +61,11 @@ INLINE void store_4(uint16_t *to, __m256i distances) {
     for (int i = 0; i < 4; i++) to[i] = (uint16_t)lanes[i];
 }
 
-INLINE bool near_16_rows(const __m256i vectors[4], uint64_t limit, uint16_t *distances) {
-    if (__builtin_expect(!any_below(least_of(vectors), limit), 1)) return false;
+INLINE uint64_t near_16_rows(const __m256i vectors[4], uint64_t limit) {
+    uint16_t distances[16];
+    if (__builtin_expect(!any_below(least_of(vectors), limit), 1)) return 0;
     for (int i = 0; i < 4; i++) store_4(distances + 4 * i, vectors[i]);
-    return true;
+    return below(distances, 16, limit);
 }
 
 /* 64 bits: a lane is a code. */
@@ -73,12 +74,13 @@ INLINE __m256i query_8(const uint8_t *query) {
 }
 
 /* 32 rows at a time: their distances are counted again for the few blocks that have a near one. */
-INLINE bool near_8(const uint8_t *codes, __m256i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_8(const uint8_t *codes, __m256i query, uint64_t limit) {
+    uint16_t distances[32];
     __m256i least = differing_lanes(codes, 0, query);
     for (size_t i = 1; i < 8; i++) least = _mm256_min_epi32(least, differing_lanes(codes, i, query));
-    if (__builtin_expect(!any_below(least, limit), 1)) return false;
+    if (__builtin_expect(!any_below(least, limit), 1)) return 0;
     for (size_t i = 0; i < 8; i++) store_4(distances + 4 * i, differing_lanes(codes, i, query));
-    return true;
+    return below(distances, 32, limit);
 }
 
 /* 128 bits: two lanes per code, added while they are still bytes. Two vectors a and b give
@@ -91,15 +93,16 @@ INLINE __m256i sums_of_pairs(__m256i a, __m256i b) {
     return _mm256_add_epi8(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-INLINE bool near_16(const uint8_t *codes, __m256i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_16(const uint8_t *codes, __m256i query, uint64_t limit) {
+    uint16_t distances[16];
     __m256i vectors[4];
     for (size_t i = 0; i < 4; i++)
         vectors[i] = sums_of_lanes(sums_of_pairs(differing(codes, 2 * i, query),
                                                  differing(codes, 2 * i + 1, query)));
-    if (__builtin_expect(!any_below(least_of(vectors), limit), 1)) return false;
+    if (__builtin_expect(!any_below(least_of(vectors), limit), 1)) return 0;
     for (int i = 0; i < 4; i++)
         store_4(distances + 4 * i, _mm256_permute4x64_epi64(vectors[i], _MM_SHUFFLE(3, 1, 2, 0)));
-    return true;
+    return below(distances, 16, limit);
 }
 
 /* 256 bits: a vector is a code. */
@@ -114,10 +117,10 @@ INLINE __m256i sums_of_fours(const uint8_t *codes, __m256i query) {
                            _mm256_permute2x128_si256(a, b, 0x31));
 }
 
-INLINE bool near_32(const uint8_t *codes, __m256i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_32(const uint8_t *codes, __m256i query, uint64_t limit) {
     __m256i vectors[4];
     for (size_t i = 0; i < 4; i++) vectors[i] = sums_of_lanes(sums_of_fours(codes + 128 * i, query));
-    return near_16_rows(vectors, limit, distances);
+    return near_16_rows(vectors, limit);
 }
 
 DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
@@ -138,15 +141,16 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
 
 DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_any, fetch_ahead)
-DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any, fetch_ahead)
-DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_distance, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_distance, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_distance, short_any, fetch_ahead)
 
 /* What sliced.h asks for. */
 typedef uint64_t VECTOR __attribute__((vector_size(32)));
 INLINE VECTOR sum_of_3(VECTOR a, VECTOR b, VECTOR c) { return a ^ b ^ c; }
 INLINE VECTOR majority_of_3(VECTOR a, VECTOR b, VECTOR c) { return (a & b) | ((a ^ b) & c); }
 INLINE bool any_bit(VECTOR v) { return !_mm256_testz_si256((__m256i)v, (__m256i)v); }
+#define TOGETHER 2
 #include "sliced.h"
 
 static scan_function *scan_for(size_t n_bytes) {
@@ -163,8 +167,8 @@ static bool runs_here(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
 }
 
-static const struct slicing slicing = {20, slice, scan_slices};
-const struct path avx2_path = {"avx2", runs_here, scan_for, &slicing, 16};
+static const struct slicing slicing = {20, SLICES_TOGETHER, slice, scan_slices};
+const struct path avx2_path = {"avx2", runs_here, scan_for, &slicing, true, 16};
 #else
 typedef int no_avx2_here; /* a file must declare something */
 #endif

@@ -14,12 +14,9 @@ INLINE __m512i differing(const uint8_t *codes, size_t i, __m512i query) {
     return _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_loadu_si512(codes + 64 * i), query));
 }
 
-INLINE bool any_below(__m512i distances, uint64_t limit) {
-    return _mm512_cmplt_epu64_mask(distances, _mm512_set1_epi64((long long)limit)) != 0;
-}
-
-INLINE void store_8(uint16_t *to, __m512i distances) {
-    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi64_epi16(distances));
+/* Which of eight distances are below the limit: a bit for each. */
+INLINE uint64_t eight_below(__m512i distances, uint64_t limit) {
+    return _mm512_cmplt_epu64_mask(distances, _mm512_set1_epi64((long long)limit));
 }
 
 /* 64 bits: a lane is a code. */
@@ -27,15 +24,16 @@ INLINE __m512i query_8(const uint8_t *query) {
     return _mm512_set1_epi64((long long)load_word(query));
 }
 
-INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_8(const uint8_t *codes, __m512i query, uint64_t limit) {
     __m512i least = differing(codes, 0, query), also = differing(codes, 1, query);
     for (size_t i = 2; i < 8; i += 2) {
-        least = _mm512_min_epu64(least, differing(codes, i, query));
-        also = _mm512_min_epu64(also, differing(codes, i + 1, query));
+        least = _mm512_min_epu16(least, differing(codes, i, query));
+        also = _mm512_min_epu16(also, differing(codes, i + 1, query));
     }
-    if (__builtin_expect(!any_below(_mm512_min_epu64(least, also), limit), 1)) return false;
-    for (size_t i = 0; i < 8; i++) store_8(distances + 8 * i, differing(codes, i, query));
-    return true;
+    uint64_t near = 0;
+    if (__builtin_expect(eight_below(_mm512_min_epu16(least, also), limit) == 0, 1)) return near;
+    for (size_t i = 0; i < 8; i++) near |= eight_below(differing(codes, i, query), limit) << 8 * i;
+    return near;
 }
 
 /* 128 bits: two lanes per code. The sums of two vectors a and b come as a0 b0 a1 b1 a2 b2 a3 b3. */
@@ -43,18 +41,22 @@ INLINE __m512i query_16(const uint8_t *query) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)query));
 }
 
+/* Of sixteen rows whose distances are two vectors, in order once they are permuted. */
+INLINE uint64_t near_of_16(__m512i a, __m512i b, __m512i in_order, uint64_t limit) {
+    if (__builtin_expect(eight_below(_mm512_min_epu16(a, b), limit) == 0, 1)) return 0;
+    return eight_below(_mm512_permutexvar_epi64(in_order, a), limit) |
+           eight_below(_mm512_permutexvar_epi64(in_order, b), limit) << 8;
+}
+
 INLINE __m512i sums_of_pairs(__m512i a, __m512i b) {
     return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-INLINE bool near_16(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_16(const uint8_t *codes, __m512i query, uint64_t limit) {
     __m512i a = sums_of_pairs(differing(codes, 0, query), differing(codes, 1, query));
     __m512i b = sums_of_pairs(differing(codes, 2, query), differing(codes, 3, query));
-    if (__builtin_expect(!any_below(_mm512_min_epu64(a, b), limit), 1)) return false;
     const __m512i in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    store_8(distances, _mm512_permutexvar_epi64(in_order, a));
-    store_8(distances + 8, _mm512_permutexvar_epi64(in_order, b));
-    return true;
+    return near_of_16(a, b, in_order, limit);
 }
 
 /* 256 bits: four lanes per code, two codes per vector. Four vectors give rows 0 2 1 3 4 6 5 7. */
@@ -72,23 +74,18 @@ INLINE __m512i sums_of_fours(const uint8_t *codes, __m512i query) {
     return sums_of_quarters(a, b);
 }
 
-INLINE bool near_32(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_32(const uint8_t *codes, __m512i query, uint64_t limit) {
     __m512i a = sums_of_fours(codes, query), b = sums_of_fours(codes + 256, query);
-    if (__builtin_expect(!any_below(_mm512_min_epu64(a, b), limit), 1)) return false;
     const __m512i in_order = _mm512_setr_epi64(0, 2, 1, 3, 4, 6, 5, 7);
-    store_8(distances, _mm512_permutexvar_epi64(in_order, a));
-    store_8(distances + 8, _mm512_permutexvar_epi64(in_order, b));
-    return true;
+    return near_of_16(a, b, in_order, limit);
 }
 
 /* 512 bits: a vector is a code; eight of them come out in order. */
 INLINE __m512i query_64(const uint8_t *query) { return _mm512_loadu_si512(query); }
 
-INLINE bool near_64(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_64(const uint8_t *codes, __m512i query, uint64_t limit) {
     __m512i sums = sums_of_quarters(sums_of_fours(codes, query), sums_of_fours(codes + 256, query));
-    if (__builtin_expect(!any_below(sums, limit), 1)) return false;
-    store_8(distances, sums);
-    return true;
+    return eight_below(sums, limit);
 }
 
 DEFINE_DISTANCE(TARGET, short_distance, __builtin_popcountll)
@@ -110,10 +107,10 @@ INLINE uint32_t long_distance(const uint8_t *code, const uint8_t *query, size_t 
 
 DEFINE_SHORT_SCANS(TARGET, short_distance)
 DEFINE_ROW_SCAN(TARGET, scan_long, 0, long_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 64, query_8, near_8, short_any, fetch_nothing)
-DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_any, fetch_nothing)
-DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_any, fetch_nothing)
-DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, scan_long, fetch_nothing)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 64, query_8, near_8, short_distance, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_16, 16, 16, query_16, near_16, short_distance, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_32, 32, 16, query_32, near_32, short_distance, short_any, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_64, 64, 8, query_64, near_64, long_distance, scan_long, fetch_ahead)
 
 static scan_function *scan_for(size_t n_bytes) {
     switch (n_bytes) {
@@ -132,7 +129,7 @@ static bool runs_here(void) {
            __builtin_cpu_supports("popcnt");
 }
 
-const struct path avx512_path = {"avx512", runs_here, scan_for, NULL, 32};
+const struct path avx512_path = {"avx512", runs_here, scan_for, &avx512_slicing, false, 32};
 #else
 typedef int no_avx512_here; /* a file must declare something */
 #endif

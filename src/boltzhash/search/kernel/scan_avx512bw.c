@@ -30,19 +30,19 @@ INLINE __m512i query_8(const uint8_t *query) {
     return _mm512_set1_epi64((long long)load_word(query));
 }
 
-INLINE bool near_8(const uint8_t *codes, __m512i query, uint64_t limit, uint16_t *distances) {
+INLINE uint64_t near_8(const uint8_t *codes, __m512i query, uint64_t limit) {
     __m512i least = differing_lanes(codes, 0, query);
     for (size_t i = 1; i < 4; i++) least = _mm512_min_epu32(least, differing_lanes(codes, i, query));
-    if (__builtin_expect(!_mm512_cmplt_epu64_mask(least, _mm512_set1_epi64((long long)limit)), 1))
-        return false;
+    const __m512i limits = _mm512_set1_epi64((long long)limit);
+    uint64_t near = 0;
+    if (__builtin_expect(!_mm512_cmplt_epu64_mask(least, limits), 1)) return near;
     for (size_t i = 0; i < 4; i++)
-        _mm_storeu_si128((__m128i *)(distances + 8 * i),
-                         _mm512_cvtepi64_epi16(differing_lanes(codes, i, query)));
-    return true;
+        near |= (uint64_t)_mm512_cmplt_epu64_mask(differing_lanes(codes, i, query), limits) << 8 * i;
+    return near;
 }
 
 DEFINE_ROW_SCAN(TARGET, scan_rest, 8, short_distance)
-DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, scan_rest, fetch_ahead)
+DEFINE_BLOCK_SCAN(TARGET, scan_8, 8, 32, query_8, near_8, short_distance, scan_rest, fetch_ahead)
 
 /* What sliced.h asks for: any function of three bits is one instruction. */
 typedef uint64_t VECTOR __attribute__((vector_size(64)));
@@ -53,6 +53,7 @@ INLINE VECTOR majority_of_3(VECTOR a, VECTOR b, VECTOR c) {
     return (VECTOR)_mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, (__m512i)c, 0xe8);
 }
 INLINE bool any_bit(VECTOR v) { return _mm512_test_epi64_mask((__m512i)v, (__m512i)v) != 0; }
+#define TOGETHER 2
 #include "sliced.h"
 
 static scan_function *scan_for(size_t n_bytes) {
@@ -65,8 +66,8 @@ static bool runs_here(void) {
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
-static const struct slicing slicing = {8, slice, scan_slices};
-const struct path avx512bw_path = {"avx512bw", runs_here, scan_for, &slicing, 32};
+const struct slicing avx512_slicing = {8, SLICES_TOGETHER, slice, scan_slices};
+const struct path avx512bw_path = {"avx512bw", runs_here, scan_for, &avx512_slicing, true, 32};
 #else
 typedef int no_avx512bw_here; /* a file must declare something */
 #endif

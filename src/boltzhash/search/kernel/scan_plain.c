@@ -16,6 +16,7 @@ typedef uint64_t VECTOR __attribute__((vector_size(16)));
 INLINE VECTOR sum_of_3(VECTOR a, VECTOR b, VECTOR c) { return a ^ b ^ c; }
 INLINE VECTOR majority_of_3(VECTOR a, VECTOR b, VECTOR c) { return (a & b) | ((a ^ b) & c); }
 INLINE bool any_bit(VECTOR v) { return (v[0] | v[1]) != 0; }
+#define TOGETHER 2
 #include "sliced.h"
 
 static scan_function *scan_for(size_t n_bytes) {
@@ -24,5 +25,5 @@ static scan_function *scan_for(size_t n_bytes) {
 
 static bool runs_here(void) { return true; }
 
-static const struct slicing slicing = {4, slice, scan_slices};
-const struct path plain_path = {"plain", runs_here, scan_for, &slicing, 1};
+static const struct slicing slicing = {4, SLICES_TOGETHER, slice, scan_slices};
+const struct path plain_path = {"plain", runs_here, scan_for, &slicing, true, 1};

@@ -22,6 +22,7 @@
 #define LOG_BYTES ((size_t)64 << 20)    /* of candidates kept at a time */
 #endif
 #define GROUP 128 /* queries that go through the codes together */
+#define MANY 8    /* queries, from which on codes that were loaded for one serve others for long enough */
 #ifndef SLICED_QUERIES
 #define SLICED_QUERIES slicing->queries /* a test slices for fewer */
 #endif
@@ -69,6 +70,7 @@ void run_team(struct team *team, size_t threads) {
 
 struct task {
     const struct request *request;
+    struct codes codes;
     scan_function *scan;
     size_t first, last;      /* queries */
     size_t group;            /* queries taken at a time; 0: codes are shared out instead */
@@ -77,42 +79,68 @@ struct task {
     atomic_bool out_of_memory;
 };
 
+static bool fills_vectors(size_t n_bytes) { return n_bytes >= 8 && 64 % n_bytes == 0; }
+
+/* While many queries go through a tile, each asks for its share of the next one: query number `part` of `parts`. */
+static void fetch_share(const struct codes *codes, size_t from, size_t to, size_t part, size_t parts) {
+    if (parts < MANY) return; /* scans look ahead themselves */
+    size_t lines = (smaller(to, codes->n) - smaller(from, codes->n)) * codes->n_bytes / 64;
+    const uint8_t *bytes = codes->bytes + from * codes->n_bytes;
+    for (size_t i = lines * part / parts; i < lines * (part + 1) / parts; i++)
+        __builtin_prefetch(bytes + 64 * i);
+}
+
 /* Compares queries first..last-1 with as many of the rows from..to-1 as make whole slices; returns the first
  * row that is left. */
 static size_t scan_sliced(const struct task *task, size_t first, size_t last, struct nearest *nearest,
                           size_t from, size_t to) {
     const struct request *request = task->request;
     const struct slicing *slicing = request->path->slicing;
-    size_t n_bytes = request->codes.n_bytes, size = SLICE_BYTES(n_bytes);
+    size_t n_bytes = task->codes.n_bytes, size = SLICE_BYTES(n_bytes);
     if (slicing == NULL || last - first < SLICED_QUERIES || n_bytes > MAX_SLICED_BYTES) return from;
-    size_t most = larger(SLICES_BYTES / size, 1);
+    if (!request->path->slices_vectors && fills_vectors(n_bytes)) return from;
+    size_t most = larger(SLICES_BYTES / (size * slicing->together), 1) * slicing->together;
     char *memory = malloc(most * size + 63);
     if (memory == NULL) return from; /* it goes without */
     char *slices = memory + (64 - (uintptr_t)memory % 64) % 64;
     while (to - from >= SLICE_ROWS) {
         size_t n = smaller((to - from) / SLICE_ROWS, most);
         for (size_t i = 0; i < n; i++)
-            slicing->slice(&request->codes, from + i * SLICE_ROWS, slices + i * size);
-        for (size_t query = first; query < last; query++)
-            slicing->scan(&request->codes, from, n, slices, request->queries + query * n_bytes,
+            slicing->slice(&task->codes, from + i * SLICE_ROWS, slices + i * size);
+        size_t next = from + n * SLICE_ROWS;
+        for (size_t query = first; query < last; query++) {
+            fetch_share(&task->codes, next, next + most * SLICE_ROWS, query - first, last - first);
+            slicing->scan(&task->codes, from, n, slices, request->queries + query * n_bytes,
                           &nearest[query - first]);
-        from += n * SLICE_ROWS;
+        }
+        from = next;
     }
     free(memory);
     return from;
+}
+
+/* How many rows there are until one begins a line of the cache, if one ever does. From there on vectors lie in a
+ * line each; one that lies in two takes as long to load as two. */
+static size_t rows_until_line(const struct codes *codes, size_t row) {
+    size_t n_bytes = codes->n_bytes, beyond = (uintptr_t)(codes->bytes + row * n_bytes) % 64;
+    return 64 % n_bytes || beyond % n_bytes ? 0 : (64 - beyond) % 64 / n_bytes;
 }
 
 /* Compares queries first..last-1 with rows from..to-1. */
 static void scan_tiles(const struct task *task, size_t first, size_t last, struct nearest *nearest,
                        size_t from, size_t to) {
     const struct request *request = task->request;
-    size_t n_bytes = request->codes.n_bytes;
+    size_t n_bytes = task->codes.n_bytes;
     size_t rows = larger(TILE_BYTES / n_bytes, 1);
     from = scan_sliced(task, first, last, nearest, from, to);
-    for (size_t row = from; row < to; row += rows)
-        for (size_t query = first; query < last; query++)
-            task->scan(&request->codes, row, smaller(row + rows, to),
-                       request->queries + query * n_bytes, &nearest[query - first]);
+    for (size_t row = from, next; row < to; row = next) {
+        size_t until_line = rows_until_line(&task->codes, row);
+        next = smaller(row + (until_line ? until_line : rows), to);
+        for (size_t query = first; query < last; query++) {
+            fetch_share(&task->codes, next, next + rows, query - first, last - first);
+            task->scan(&task->codes, row, next, request->queries + query * n_bytes, &nearest[query - first]);
+        }
+    }
 }
 
 static struct nearest *start_all(const struct task *task, size_t n) {
@@ -145,14 +173,14 @@ static void share_out_queries(struct team *team, size_t member) {
             atomic_store(&task->out_of_memory, true);
             return;
         }
-        scan_tiles(task, first, last, nearest, 0, task->request->codes.n);
+        scan_tiles(task, first, last, nearest, 0, task->codes.n);
         finish_all(task, nearest, last - first, &task->answers[first]);
     }
 }
 
 static void share_out_codes(struct team *team, size_t member) {
     struct task *task = team->task;
-    const struct codes *codes = &task->request->codes;
+    const struct codes *codes = &task->codes;
     size_t n = task->last - task->first;
     size_t chunk = larger(CHUNK_BYTES / codes->n_bytes, 1);
     struct nearest *nearest = start_all(task, n);
@@ -213,11 +241,13 @@ static bool search_with_shared_codes(struct task *task, size_t threads) {
 static bool search_some(const struct request *request, size_t first, size_t last,
                         struct answer *answers) {
     struct task task = {.request = request,
+                        .codes = request->codes,
                         .scan = request->path->scan_for(request->codes.n_bytes),
                         .first = first,
                         .last = last,
                         .answers = answers};
     size_t n = last - first;
+    task.codes.ahead = n < MANY;
     size_t work = request->codes.n * request->codes.n_bytes * n / request->path->speed;
     size_t worth = work / WORK_BYTES + 1;
     size_t threads = smaller(request->threads, worth);

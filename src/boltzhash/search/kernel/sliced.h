@@ -15,6 +15,8 @@
 #include "scan.h"
 
 #define PARTS (SLICE_WORDS * sizeof(uint64_t) / sizeof(VECTOR)) /* vectors of a plane */
+/* Slices that are counted together; where a plane is one vector, TOGETHER of them. */
+#define SLICES_TOGETHER (PARTS == 1 ? TOGETHER : 1)
 
 /* Swaps bits j.. of each 2 j bits of a with the bits 0..j-1 of b. */
 INLINE void swap_bits(VECTOR *a, VECTOR *b, uint64_t j) {
@@ -60,27 +62,53 @@ TARGET static void slice(const struct codes *codes, size_t first, void *memory) 
     memcpy(planes, allowed, sizeof allowed);
 }
 
+/* The same plane of several parts or slices. They are counted together: a sum waits for the one before it, and
+ * while one waits the other is taken. */
+struct side_by_side {
+    VECTOR of[TOGETHER];
+};
+
+#define EACH(i) for (size_t i = 0; i < TOGETHER; i++)
+
 /* What was counted so far, but for multiples of 64: one plane for each bit of the counts. */
 struct counts {
-    VECTOR ones, twos, fours, eights, sixteens, thirty_twos;
+    struct side_by_side ones, twos, fours, eights, sixteens, thirty_twos;
 };
 
 /* Adds two bits to a plane of counts; returns the carry. */
-INLINE VECTOR add(VECTOR *sum, VECTOR a, VECTOR b) {
-    VECTOR carry = majority_of_3(*sum, a, b);
-    *sum = sum_of_3(*sum, a, b);
+INLINE struct side_by_side add(struct side_by_side *sum, struct side_by_side a, struct side_by_side b) {
+    struct side_by_side carry;
+    EACH(i) carry.of[i] = majority_of_3(sum->of[i], a.of[i], b.of[i]);
+    EACH(i) sum->of[i] = sum_of_3(sum->of[i], a.of[i], b.of[i]);
     return carry;
 }
 
-INLINE VECTOR add_2(struct counts *counts, const VECTOR *planes, const uint64_t *query) {
-    return add(&counts->ones, planes[0] ^ query[0], planes[PARTS] ^ query[1]);
+/* The planes of codes, from a bit on, and those bits of the query, each as a word. */
+struct compared {
+    const VECTOR *planes;
+    size_t apart; /* what is counted together */
+    const uint64_t *query;
+};
+
+INLINE struct side_by_side differing_rows(struct compared of, size_t bit) {
+    struct side_by_side rows;
+    EACH(i) rows.of[i] = of.planes[bit * PARTS + i * of.apart] ^ of.query[bit];
+    return rows;
 }
 
-/* Defines NAME: counts as many planes as its name says by HALF of them twice; returns the carry of that. */
+INLINE struct compared from_bit(struct compared of, size_t bit) {
+    return (struct compared){of.planes + bit * PARTS, of.apart, of.query + bit};
+}
+
+INLINE struct side_by_side add_2(struct counts *counts, struct compared of) {
+    return add(&counts->ones, differing_rows(of, 0), differing_rows(of, 1));
+}
+
+/* Defines NAME: counts as many bits as its name says by HALF of them twice; returns the carry of that. */
 #define DEFINE_ADD(NAME, N, HALF, SUM)                                                            \
-    INLINE VECTOR NAME(struct counts *counts, const VECTOR *planes, const uint64_t *query) {      \
-        VECTOR carry = HALF(counts, planes, query);                                               \
-        return add(&counts->SUM, carry, HALF(counts, planes + (N) / 2 * PARTS, query + (N) / 2)); \
+    INLINE struct side_by_side NAME(struct counts *counts, struct compared of) {                  \
+        struct side_by_side carry = HALF(counts, of);                                             \
+        return add(&counts->SUM, carry, HALF(counts, from_bit(of, (N) / 2)));                     \
     }
 DEFINE_ADD(add_4, 4, add_2, twos)
 DEFINE_ADD(add_8, 8, add_4, fours)
@@ -89,57 +117,57 @@ DEFINE_ADD(add_32, 32, add_16, sixteens)
 DEFINE_ADD(add_64, 64, add_32, thirty_twos)
 
 /* Counts the last 1 to 7 bytes of codes; each kind of carry goes up to a carry of 64. */
-INLINE VECTOR add_tail(struct counts *counts, const VECTOR *planes, const uint64_t *query, size_t n) {
-    const VECTOR none = {0};
-    VECTOR carry = none;
+INLINE struct side_by_side add_tail(struct counts *counts, struct compared of, size_t n) {
+    const struct side_by_side none = {0};
+    struct side_by_side carry = none, up;
     if (n & 4) {
-        carry |= add(&counts->thirty_twos, add_32(counts, planes, query), none);
-        planes += 32 * PARTS;
-        query += 32;
+        up = add(&counts->thirty_twos, add_32(counts, of), none);
+        EACH(i) carry.of[i] |= up.of[i];
+        of = from_bit(of, 32);
     }
     if (n & 2) {
-        VECTOR up = add(&counts->sixteens, add_16(counts, planes, query), none);
-        carry |= add(&counts->thirty_twos, up, none);
-        planes += 16 * PARTS;
-        query += 16;
+        up = add(&counts->sixteens, add_16(counts, of), none);
+        up = add(&counts->thirty_twos, up, none);
+        EACH(i) carry.of[i] |= up.of[i];
+        of = from_bit(of, 16);
     }
     if (n & 1) {
-        VECTOR up = add(&counts->eights, add_8(counts, planes, query), none);
+        up = add(&counts->eights, add_8(counts, of), none);
         up = add(&counts->sixteens, up, none);
-        carry |= add(&counts->thirty_twos, up, none);
+        up = add(&counts->thirty_twos, up, none);
+        EACH(i) carry.of[i] |= up.of[i];
     }
     return carry; /* less than 64 were added: there was at most one */
 }
 
 #define MORE_PLANES 4 /* of counts: up to 64 << 4, more than the limit of a sliced code can be */
 
+INLINE struct side_by_side filled(uint64_t bit) {
+    struct side_by_side planes;
+    EACH(i) planes.of[i] = (VECTOR){0} - (bit & 1);
+    return planes;
+}
+
 /* The rows whose distance is below the limit. */
-INLINE VECTOR near_rows(const VECTOR *planes, const uint64_t *query, size_t n_bytes, uint64_t limit) {
-    const VECTOR none = {0};
+INLINE struct side_by_side near_rows(struct compared of, size_t n_bytes, uint64_t limit) {
     size_t more = 0;
     while ((uint64_t)64 << more < limit) more++;
     uint64_t start = ((uint64_t)64 << more) - limit;
-#define FILLED(bit) (none - (start >> (bit) & 1))
-    struct counts counts = {FILLED(0), FILLED(1), FILLED(2), FILLED(3), FILLED(4), FILLED(5)};
-    VECTOR higher[MORE_PLANES];
-    for (size_t i = 0; i < more; i++) higher[i] = FILLED(6 + i);
-#undef FILLED
-    VECTOR not_near = none;
+    struct counts counts = {filled(start), filled(start >> 1), filled(start >> 2),
+                            filled(start >> 3), filled(start >> 4), filled(start >> 5)};
+    struct side_by_side higher[MORE_PLANES], near = filled(1);
+    for (size_t i = 0; i < more; i++) higher[i] = filled(start >> (6 + i));
     for (size_t left = n_bytes; left > 0;) {
         size_t n = left < 8 ? left : 8;
-        VECTOR carry = n == 8 ? add_64(&counts, planes, query) : add_tail(&counts, planes, query, n);
-        for (size_t i = 0; i < more; i++) {
-            VECTOR sum = higher[i] ^ carry;
-            carry &= higher[i];
-            higher[i] = sum;
-        }
-        not_near |= carry;
-        planes += 8 * n * PARTS;
-        query += 8 * n;
+        struct side_by_side carry = n == 8 ? add_64(&counts, of) : add_tail(&counts, of, n);
+        for (size_t i = 0; i < more; i++) carry = add(&higher[i], carry, (struct side_by_side){0});
+        VECTOR any = {0};
+        EACH(i) any |= near.of[i] &= ~carry.of[i];
+        of = from_bit(of, 8 * n);
         left -= n;
-        if (left > 0 && !any_bit(~not_near)) return none; /* the rest only adds to the distances */
+        if (left > 0 && !any_bit(any)) break; /* the rest only adds to the distances */
     }
-    return ~not_near & *planes;
+    return near;
 }
 
 /* Offers the rows that are near, in their order. Rare beside the rows that are scanned. */
@@ -164,24 +192,27 @@ TARGET static __attribute__((noinline)) void offer_rows(const struct codes *code
 TARGET static void scan_slices(const struct codes *codes, size_t first, size_t n, const void *slices,
                                const uint8_t *query, struct nearest *nearest) {
     uint64_t bits[8 * MAX_SLICED_BYTES]; /* of the query, each as a word */
-    const VECTOR *planes = slices;
-    size_t n_bytes = codes->n_bytes;
+    const size_t n_bytes = codes->n_bytes, n_planes = SLICE_BYTES(n_bytes) / sizeof(VECTOR);
     for (size_t at = 0; at < n_bytes; at += 8) {
         uint64_t word = n_bytes - at < 8 ? load_tail(query + at, n_bytes - at) : load_word(query + at);
         for (size_t i = 0; i < 64; i++) bits[8 * at + i] = -(word >> i & 1);
     }
-    for (size_t i = 0; i < n && nearest->limit > 0; i++, first += SLICE_ROWS) {
-        VECTOR near[PARTS], any = {0};
-        for (size_t part = 0; part < PARTS; part++) {
-            near[part] = near_rows(planes + part, bits, n_bytes, nearest->limit);
-            any |= near[part];
+    for (size_t i = 0; i < n && nearest->limit > 0; i += SLICES_TOGETHER) {
+        /* Where the last is alone it is counted twice. */
+        const size_t apart = SLICES_TOGETHER == 1 ? 1 : i + 1 < n ? n_planes : 0;
+        const VECTOR *planes = (const VECTOR *)slices + i * n_planes, *allowed = planes + 8 * n_bytes * PARTS;
+        VECTOR near[PARTS * SLICES_TOGETHER], any = {0};
+        for (size_t part = 0; part < PARTS * SLICES_TOGETHER; part += TOGETHER) {
+            struct side_by_side rows =
+                near_rows((struct compared){planes + part, apart, bits}, n_bytes, nearest->limit);
+            EACH(j) any |= near[part + j] = rows.of[j] & allowed[part + j * apart];
         }
-        if (any_bit(any)) {
+        if (!any_bit(any)) continue;
+        for (size_t j = 0; j < SLICES_TOGETHER && i + j < n; j++) {
             uint64_t words[SLICE_WORDS];
-            memcpy(words, near, sizeof words);
-            offer_rows(codes, first, words, query, nearest);
+            memcpy(words, near + j * PARTS, sizeof words);
+            offer_rows(codes, first + (i + j) * SLICE_ROWS, words, query, nearest);
         }
-        planes += (8 * n_bytes + 1) * PARTS;
     }
 }
 
