@@ -83,9 +83,9 @@ static bool fills_vectors(size_t n_bytes) { return n_bytes >= 8 && 64 % n_bytes 
 
 /* While many queries go through a tile, each asks for its share of the next one: query number `part` of `parts`. */
 static void fetch_share(const struct codes *codes, size_t from, size_t to, size_t part, size_t parts) {
-    if (parts < MANY) return; /* scans look ahead themselves */
-    size_t lines = (smaller(to, codes->n) - smaller(from, codes->n)) * codes->n_bytes / 64;
-    const uint8_t *bytes = codes->bytes + from * codes->n_bytes;
+    if (codes->ahead) return; /* scans ask by themselves */
+    size_t begin = smaller(from, codes->n), lines = (smaller(to, codes->n) - begin) * codes->n_bytes / 64;
+    const uint8_t *bytes = codes->bytes + begin * codes->n_bytes;
     for (size_t i = lines * part / parts; i < lines * (part + 1) / parts; i++)
         __builtin_prefetch(bytes + 64 * i);
 }
