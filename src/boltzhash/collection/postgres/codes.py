@@ -1,6 +1,8 @@
-"""The codes of the documents that a filter lets through, for a ranking by words and codes."""
+"""Codes: the nearest, exactly or by the approximate index, and those that a filter lets through."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from boltzhash.search.hits import Hits
 from boltzhash.search.ranking import Mask
 
 _FEW = 10_000  # places that are looked up one by one instead of filtering all documents again
+CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
+_SCANNED = 20_000  # hnsw.max_scan_tuples, until a connection has used pgvector
 _TRIED = 2_000  # documents that a filter is tried on, by whole pages
 _MORE_THAN_ENOUGH = 4  # times k that a search of the index should come by, so as to have found k
 
@@ -77,6 +81,45 @@ def places_passing(connection: PostgresConnection, conditions: list[Condition], 
     mask = np.zeros(size, dtype=np.bool_)
     mask[np.frombuffer(places or b"", ">i8")] = True
     return mask
+
+
+def nearest_codes(
+    connection: PostgresConnection,
+    code: Codes,
+    k: int,
+    conditions: list[Condition],
+    effort: int | None,
+) -> tuple[str, list[Any]]:
+    """A statement for places and distances among which the k nearest are, and its parameters.
+
+    Exactly without an effort, and where too few documents pass the filter for the index to find k.
+    """
+    where, source = clause_of(conditions, "documents.fields"), source_of(conditions)
+    bits = bits_of(code.tobytes())
+    if effort is not None:
+        effort = min(max(k, effort), CANDIDATES[-1])
+        if conditions and few_pass(connection, conditions, k, _n_looked_at(connection, effort)):
+            effort = None
+    if effort is None:
+        near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
+        return near, [bits, *where.parameters]
+    connection.run(f"SET LOCAL hnsw.ef_search = {effort}")
+    if connection.scans_on:
+        connection.run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
+    near = (  # with ties, of which those that were inserted first are taken
+        f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
+        f"FROM distinct_codes JOIN {source} USING (code) WHERE {where.sql} "
+        "ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
+    )
+    return near, [bits, *where.parameters, k]
+
+
+def _n_looked_at(connection: PostgresConnection, effort: int) -> int:
+    """How many codes a search of the index goes through at most, to find some that pass a filter."""
+    if not connection.scans_on:
+        return effort
+    (most,) = connection.run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
+    return int(most or _SCANNED)
 
 
 def few_pass(

@@ -18,9 +18,10 @@ from boltzhash.collection.keeping import check_coded, copy_to_folder
 from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.codes import (
+    CANDIDATES,
     FilteredCodes,
     distance_to,
-    few_pass,
+    nearest_codes,
     places_passing,
     source_of,
 )
@@ -83,8 +84,6 @@ from boltzhash.text.words import WordQuery, Words
 _STATE = "generation, n_documents, model, n_bits, next_model, unfinished, approximate"
 _BESIDE = "beside/"  # tells files beside the documents from those of models
 _PAGE = 1000  # documents fetched at a time
-_SCANNED = 20_000  # hnsw.max_scan_tuples, until a connection has used pgvector
-_CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
 
 
 class PostgresStore:
@@ -308,35 +307,9 @@ class PostgresStore:
         effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        where = clause_of(conditions, "documents.fields")
-        bits = bits_of(code.tobytes())
-        source = source_of(conditions)
-        if effort is not None:
-            effort = min(max(k, effort), _CANDIDATES[-1])
-            if conditions and few_pass(self._connection, conditions, k, self._looked_at(effort)):
-                effort = None
-        if effort is None:
-            near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
-            parameters = [bits, *where.parameters]
-        else:
-            self._run(f"SET LOCAL hnsw.ef_search = {effort}")
-            if self._connection.scans_on:
-                self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
-            near = (  # with ties, of which those that were inserted first are taken
-                f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
-                f"FROM distinct_codes JOIN {source} USING (code) WHERE {where.sql} "
-                "ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
-            )
-            parameters = [bits, *where.parameters, k]
+        near, parameters = nearest_codes(self._connection, code, k, conditions, effort)
         nearest = f"SELECT * FROM ({near}) AS near ORDER BY distance, place LIMIT %s"
         return self._hits(nearest, [*parameters, k])
-
-    def _looked_at(self, effort: int) -> int:
-        """How many codes a search of the index goes through at most, to find some that pass a filter."""
-        if not self._connection.scans_on:
-            return effort
-        (most,) = self._run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
-        return int(most or _SCANNED)
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         where = clause_of(conditions, "documents.fields")
@@ -570,7 +543,7 @@ class PostgresStore:
         self.write(build)
         with self._connection.plain_errors():
             self._run("ANALYZE codes, distinct_codes")
-        return {"index": "hnsw"}, _CANDIDATES
+        return {"index": "hnsw"}, CANDIDATES
 
     def note_approximate(self, about: dict[str, Any]) -> None:
         self.write(lambda _: self._run("UPDATE state SET approximate = %s", [json.dumps(about)]))
