@@ -125,7 +125,7 @@ static inline uint64_t without_forbidden_eights(uint64_t near, const uint8_t *al
         const bool ahead = codes->ahead;                                                          \
         for (; last - first >= (ROWS); first += (ROWS)) {                                         \
             const uint8_t *block = bytes + first * (N_BYTES);                                     \
-            if (ahead) FETCH(block, (ROWS) * (N_BYTES));                                   \
+            if (ahead) FETCH(block, (ROWS) * (N_BYTES));                                          \
             uint64_t near = NEAR(block, loaded, nearest->limit);                                  \
             if (__builtin_expect(near == 0, 1)) continue;                                         \
             const uint8_t *allowed = codes->allowed == NULL ? NULL : codes->allowed + first;      \
