@@ -343,6 +343,17 @@ EXPERIMENTS: dict[str, list[Run]] = {
         [8, 32, 128],
         [0],
     ),
+    # Does the product's own model need the correlated posterior?
+    "rank": grid(
+        "rank",
+        [
+            Settings("rank-10", "CorrSH"),
+            Settings("rank-0", "CorrSH", {"rank": 0, "n_components": 1}),
+        ],
+        [*MAIN, "debian", "stackoverflow"],
+        [16, 64],
+        range(3),
+    ),
     "baselines": grid("baselines", [Settings("ITQ", "ITQ")], MAIN, LENGTHS, range(5)),
     "ingredients": grid("ingredients", [EARLIER_DEFAULT], MAIN, [8, 32, 128], range(5))
     + grid("ingredients", WITHOUT, MAIN, [32], range(5))
