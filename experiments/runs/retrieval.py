@@ -30,6 +30,11 @@ from experiments.runs.sweeps import DEFAULT, Run, earlier, grid, unfinished
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
 STEMS = earlier("CorrSH-stems", stem=True, least_steps=1000)  # what CorrSH.for_questions makes
+# The same with independent bits.
+FACTORISED_STEMS = earlier(
+    "CorrSH-stems-rank-0", stem=True, least_steps=1000, rank=0, n_components=1
+)
+SETTINGS = [DEFAULT, STEMS, FACTORISED_STEMS]
 RIVAL = "BM25"
 
 
@@ -110,9 +115,7 @@ def main() -> None:
     parser.add_argument("--collections", nargs="+", choices=COLLECTIONS, default=COLLECTIONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     options = parser.parse_args()
-    todo = unfinished(
-        grid("retrieval", [DEFAULT, STEMS], options.collections, [BITS], options.seeds)
-    )
+    todo = unfinished(grid("retrieval", SETTINGS, options.collections, [BITS], options.seeds))
     print(f"{len(todo)} runs to do", flush=True)
     for run in todo:
         result = measure(run)
