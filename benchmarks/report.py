@@ -16,7 +16,6 @@ from typing import Any
 
 import busy
 import cluster
-import distributed_table
 import duplicates
 import encoding
 import fitting
@@ -30,7 +29,6 @@ HERE = Path(__file__).parent
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "busy": busy.table,
     "cluster": cluster.table,
-    "distributed": distributed_table.table,
     "duplicates": duplicates.table,
     "encoding": encoding.table,
     "fitting": fitting.table,

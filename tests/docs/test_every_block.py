@@ -36,7 +36,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.M | re.S)
 PROGRAM = re.compile(
-    r"(\w+=\S+ )*(boltzhash|pip|python|make|curl|cat|export|mkdir|git|docker|uv|npx|torchrun)\b"
+    r"(\w+=\S+ )*(boltzhash|pip|python|make|curl|cat|export|mkdir|git|docker|uv|npx)\b"
 )
 HERE = "here"
 NOT_RUN = "not run: "
@@ -149,7 +149,6 @@ RUN: dict[str, list[tuple[str, str]]] = {
         ("library.build_approximate(queries)", ENGINES),
         ("boltzhash encode model corpus/ -o codes --ray", "tests/encoding/test_ray.py"),
         ("library.add_from(", "tests/encoding/test_ray.py"),
-        ("# fit.py: torchrun", HERE),
     ],
     "docs/search.md": [
         ("import numpy as np", HERE),

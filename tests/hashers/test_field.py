@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from scipy.special import expit
 from boltzhash import AMMI, MISH, WISH
 from boltzhash.codes import distinct, hamming, unpack
 from boltzhash.hashers.shared.trained import TrainedHasher
-from boltzhash.training.adversary import Contest
-from boltzhash.training.batches import Batch, Share
 from boltzhash.training.networks import TopicDecoder, WordDecoder
 from boltzhash.training.objectives import decoded_log_likelihood, topic_overlap
 
@@ -164,27 +161,3 @@ def test_entropy_keeps_codes_from_being_all_alike(texts: list[str]) -> None:
     )
     assert without.distinct_codes < with_it.distinct_codes
     assert without.bit_balance < with_it.bit_balance
-
-
-def test_shares_of_a_minibatch_have_the_gradient_and_the_adversary_of_the_whole() -> None:
-    hasher = AMMI(8)
-    rows = torch.rand(7, 12, generator=torch.Generator().manual_seed(0))
-    contest = Contest(12, 8, hasher.order, 0.5, torch.Generator().manual_seed(1))
-    probabilities = contest.encoder(rows).sigmoid().detach()
-
-    def stepped(rows: torch.Tensor, share: Share | None) -> tuple[torch.Tensor, torch.Tensor]:
-        own = deepcopy(contest)
-        batch = Batch(rows, rows, torch.tensor(0.0), torch.Generator(), share=share)
-        hasher._step(own, batch).loss.backward()  # type: ignore[no-untyped-call]
-        assert own.encoder.weight.grad is not None
-        return own.encoder.weight.grad, own.adversary.logits.detach()
-
-    whole, followed = stepped(rows, None)
-    shares = [
-        (len(part) / 7, stepped(part, Share(len(part) / 7, lambda mine: probabilities)))
-        for part in (rows[:4], rows[4:])
-    ]
-    torch.testing.assert_close(sum(weight * gradient for weight, (gradient, _) in shares), whole)
-    for _, (_, adversary) in shares:
-        torch.testing.assert_close(adversary, followed)
-    assert not torch.equal(followed, contest.adversary.logits)

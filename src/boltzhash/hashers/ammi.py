@@ -160,11 +160,7 @@ class AMMI(TrainedHasher):
 
         posterior = Bernoulli(contest.encoder(batch.inputs))
         windows = mean_window_probabilities(posterior.mean, self.order)
-        seen = windows
-        if batch.share is not None:  # the adversaries of all processes learn the same
-            everyone = batch.share.gathered(posterior.mean)
-            seen = mean_window_probabilities(everyone, self.order)
-        contest.adversary.follow(seen, self.adversary_rate, self.adversary_steps)
+        contest.adversary.follow(windows, self.adversary_rate, self.adversary_steps)
         conditional = posterior.entropy().mean()
         marginal = contest.adversary.cross_entropy(windows)
         loss = conditional - self.entropy_weight * marginal

@@ -33,7 +33,7 @@ from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
 from boltzhash.storage.folders import Arrays
 
 if TYPE_CHECKING:
-    from boltzhash.training.batches import Batch, Documents, Share, Terms
+    from boltzhash.training.batches import Batch, Documents, Terms
     from boltzhash.training.distributions import Boltzmann
     from boltzhash.training.networks import Autoencoder, Linear, TopicDecoder
     from boltzhash.training.rows import Rows
@@ -351,7 +351,7 @@ class CorrSH(DeepHasher):
             codes = posterior.sample(batch.generator)
             loss = loss + self.ranking * objectives.ranking_hinge(codes, nearer, farther).mean()
         if beside is not None:
-            loss = loss + self._contrast(posterior.location, beside, batch.share)
+            loss = loss + self._contrast(posterior.location, beside)
         reconstruction = self._of_words(model, -first, s + noise, batch)
         kl = second.detach().mean()
         if printed:
@@ -565,21 +565,15 @@ class CorrSH(DeepHasher):
             batch.inputs, batch.neighbour, "location", batch.generator
         )
 
-    def _contrast(self, location: Tensor, beside: Tensor, share: Share | None) -> Tensor:
-        """The weighted contrast between the codes of the documents and of their neighbours.
-
-        It is that of the whole minibatch, and must not be weighted by this process's share of it, as the
-        terms of its own documents are.
-        """
+    def _contrast(self, location: Tensor, beside: Tensor) -> Tensor:
+        """The weighted contrast between the codes of the documents and of their neighbours."""
         from boltzhash.training.objectives import contrast_of_parts, mean_codes, sign_codes
 
         codes_of = sign_codes if self._compared_codes() == "bits" else mean_codes
         weight = self.contrast * CONTRAST_BITS / self.n_bits
-        if share is not None:
-            weight /= share.of_whole
         n = self._n_networks()
         one, other = codes_of(location), codes_of(beside)
-        return weight * contrast_of_parts(one, other, n, CONTRAST_TEMPERATURE, share)
+        return weight * contrast_of_parts(one, other, n, CONTRAST_TEMPERATURE)
 
     def _codes_of(self, model: Autoencoder, rows: Rows, batch: Batch) -> Tensor:
         """Sampled codes of other documents, for the ranking loss."""

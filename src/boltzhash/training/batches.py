@@ -20,13 +20,6 @@ Companions = Callable[[np.random.Generator], list[RowNumbers]]
 DENSE_SHARE = 0.1  # of a GPU's free memory that a matrix may take when it is kept dense
 
 
-class Share(NamedTuple):
-    """The part of a minibatch that one of several processes has."""
-
-    of_whole: float  # how many documents it has, over those of the minibatch
-    gathered: Callable[[Tensor], Tensor]  # rows of all processes; a process's own pass gradients on
-
-
 class Batch(NamedTuple):
     """What one step sees: the documents, what the decoder should say about them, where we are."""
 
@@ -36,7 +29,6 @@ class Batch(NamedTuple):
     generator: torch.Generator
     companions: tuple[Rows, ...] = ()  # the inputs of documents that each is compared with
     neighbour: Rows | None = None  # the inputs of one near document of each
-    share: Share | None = None  # None if the documents are the whole minibatch
     labels: Rows | None = None  # how much each label counts; a row without any if none is known
     rows: Tensor | None = None  # the documents' numbers, for what a method knows of each
     together: Rows | None = None  # inputs and then those of the neighbours, if they lie so already

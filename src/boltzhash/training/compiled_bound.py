@@ -27,14 +27,13 @@ from boltzhash.training.rows import _steps
 
 
 def takes(model: Autoencoder, batch: Batch) -> bool:
-    """Whether :func:`bound_terms` takes the step: on a CPU, of the whole minibatch, without labels."""
+    """Whether :func:`bound_terms` takes the step: on a CPU, without labels."""
     return (
         _steps is not None
         and batch.progress.device.type == "cpu"
         and type(model.encoder) is InferenceNetwork
         and model.encoder.heads.weight.dtype == torch.float32
         and batch.labels is None
-        and batch.share is None
         and type(model.decoder) is WordDecoder
     )
 
@@ -57,7 +56,7 @@ def bound_terms(
     if beside is not None:
         codes_of = sign_codes if settings.compares_bits else mean_codes
         pair = (codes_of(locations), codes_of(beside))
-        contrast = contrast_of_parts(*pair, n, settings.temperature, None)
+        contrast = contrast_of_parts(*pair, n, settings.temperature)
         loss = loss + settings.contrast_weight * contrast
     return Terms(loss, likelihood.detach(), divergence.detach() / n, bits)
 

@@ -20,7 +20,6 @@ from boltzhash.progress import progress
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
 from boltzhash.training.adam import adam_of
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
-from boltzhash.training.distributed import DistributedSteps
 from boltzhash.training.memory import kept_memory
 from boltzhash.training.replay import ReplayedSteps
 from boltzhash.training.step_threads import StepThreads
@@ -153,8 +152,6 @@ def _steps(
     device: torch.device,
 ) -> Steps:
     """How steps are taken on this device."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return DistributedSteps(model, step, documents, batch_size, device)
     if device.type == "cuda":
         return ReplayedSteps(model, step, documents, batch_size, device)
     return PlainSteps(model, step, documents, batch_size, device)

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid, normalize
 
 from boltzhash.training import fused
-from boltzhash.training.batches import Share
 from boltzhash.training.derivatives import (
     DecodedInBlocks,
     DecodedLogLikelihood,
@@ -161,21 +160,16 @@ def sign_codes(location: Tensor) -> Tensor:
     return 2 * straight_through(probabilities, torch.full_like(probabilities, 0.5)) - 1
 
 
-def contrast_of_parts(
-    one: Tensor, other: Tensor, n_parts: int, temperature: float, share: Share | None
-) -> Tensor:
+def contrast_of_parts(one: Tensor, other: Tensor, n_parts: int, temperature: float) -> Tensor:
     """The mean :func:`neighbour_contrast` of the minibatch, summed over equal parts of the code.
 
-    A document is told apart from all others in its minibatch. If other processes have some of them,
-    their codes are fetched, so every process has the value of the whole minibatch.
+    A document is told apart from all others in its minibatch.
 
     Parameters
     ----------
     one, other : Tensors of shape (n, n_bits)
         Codes of documents and of a neighbour of each, from -1 to 1.
     """
-    if share is not None:
-        one, other = share.gathered(torch.cat([one, other], -1)).chunk(2, -1)
     pairs = zip(one.chunk(n_parts, -1), other.chunk(n_parts, -1), strict=True)
     each = [neighbour_contrast(*pair, temperature).mean() for pair in pairs]
     return sum(each[1:], each[0])

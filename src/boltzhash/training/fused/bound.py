@@ -65,7 +65,6 @@ def takes(model: Autoencoder, batch: Batch, n_bits: int, settings: Settings) -> 
         and isinstance(batch.targets, Tensor)
         and fits(batch.inputs, batch.targets)
         and batch.labels is None
-        and batch.share is None
         and model.encoder.n_hidden > 0
         and type(model.decoder) is WordDecoder
         and sizes.shared_bytes() <= MOST_SHARED
