@@ -6,7 +6,7 @@ CHECKED := src tests experiments benchmarks examples docs/build_site.py docs/run
 PORT ?= 8000
 DEMO := build/demo
 
-.PHONY: install demo serve test lint types tests test-engines test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-integrations site examples bench-page \
+.PHONY: install demo serve test lint types tests test-engines test-order test-slow test-kernel test-kill test-service test-fuzz test-browser test-minimal test-wheel test-integrations site examples bench-page \
 	bench bench-search bench-search-small bench-full bench-service bench-load bench-alternatives soak screenshots tables experiments-smoke clean
 
 install: $(READY)
@@ -42,12 +42,20 @@ types: $(READY)
 	$(BIN)/mypy
 
 # One thread each: on a machine with other work, threads that spin wait for a core that is taken.
-tests test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
+tests test-order test-engines experiments-smoke: export OMP_NUM_THREADS ?= 1
+
+QUICK := 'not slow and not engines and not browser and not service and not fuzz'
 
 # One process more than there are CPUs: beside other work three get more of two CPUs than two do.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 tests: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow and not engines and not browser and not service and not fuzz'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m $(QUICK)
+
+# The same in random order, ten times. Each run prints its seed; --random-order-seed repeats it.
+test-order: $(READY)
+	for workers in 1 1 2 2 2 3 3 3 5 5; do \
+		$(BIN)/python -m pytest -n $$workers --dist worksteal --random-order -m $(QUICK) || exit 1; \
+	done
 
 # Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
 # Ray forks when it starts, which a process with the threads of Milvus' client may not survive: two runs.
