@@ -26,7 +26,6 @@ from experiments.runs.demo_questions import FIRST, QUESTIONS
 from serving import served
 
 WAIT_MS = 60_000
-BITS = 8  # that are chosen, one after the other
 FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
 ANSWERED = (
     "!document.querySelector('.results[aria-busy], .skeleton') && document.querySelector('.hit')"
@@ -121,15 +120,6 @@ def other_views(
         has(".map-hits mark"),
     )
     act("a region is chosen", click(".map .region"), has(".within .chip"))
-    choose_bits(act, opened)
-
-
-def choose_bits(act: Callable[..., None], opened: Callable[[str, str, str], None]) -> None:
-    opened("the topics", "?view=bits", ".topic-rows li")
-    for i in range(BITS):
-        row = f"[...document.querySelectorAll('.topic-rows > li')][{i}]"
-        shown = f"{row}.querySelector('.topic-details:not([hidden]) .hit')"
-        act("a bit is chosen", f"{row}.querySelector('button').click()", shown)
 
 
 ANSWERED_OR_NOT = (

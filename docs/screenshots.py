@@ -37,7 +37,6 @@ def main() -> None:
             )
             take(browser, address, "search", "?q=read+a+csv+file", DESKTOP, explained=2)
             take(browser, address, "map", "?view=map", DESKTOP)
-            take(browser, address, "bits", "?view=bits&bit=12", DESKTOP, dark=True)
             take(browser, address, "duplicates", "?view=duplicates", DESKTOP)
             take(browser, address, "phone", "?q=open+a+zip+archive", PHONE)
             browser.close()

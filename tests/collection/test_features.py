@@ -13,12 +13,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash import NASH, CorrSH, Hasher
+from boltzhash import NASH, Hasher
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.errors import ChangedDocumentsError
 from boltzhash.search.relevance import agreement
-from boltzhash.server.bits import couplings
 from boltzhash.server.settings import Settings
 from boltzhash.storage.codes import read_codes
 from services import KEY, serving_in_a_thread
@@ -382,8 +381,6 @@ def test_the_service_searches_for_vectors(client: httpx.Client, collection: Any)
             assert sum(hit["parts"].values()) == pytest.approx(hit["score"], abs=2e-4)
     told = client.get("/v1/stats").json()
     assert (told["features"], told["no_known_word"]) == (6, 0)
-    assert client.get("/v1/bits").json()["couplings"] is None
-    assert len(client.get("/v1/bits/0").json()["documents"]) > 0
 
 
 def test_the_service_counts_and_goes_on_also_for_vectors(
@@ -432,12 +429,6 @@ def test_the_service_says_what_a_collection_of_vectors_is_about(
     assert bool(told["questions"]) == collection.keeps_words  # a text alone is found by words
     for text in told["questions"]:
         assert client.post("/v1/search", json={"text": text}).json()["hits"]
-    on = collection.rows().codes[:, 0] >= 0x80
-    sides = client.get("/v1/bits/0").json()
-    for side, has in (("documents", on), ("against", ~on)):
-        shown = [hit["id"] for hit in sides[side]]
-        assert len(set(shown)) == len(shown) == min(20, has.sum())
-        assert has[shown].all()
 
 
 def test_the_service_adds_and_explains_with_vectors(
@@ -484,10 +475,3 @@ def test_the_service_adds_and_explains_with_vectors(
     ]:
         assert refused.status_code == 422
         assert message in refused.json()["error"]["message"]
-
-
-def test_couplings_come_from_texts_alone() -> None:
-    hasher = CorrSH(8, epochs=1, hidden_units=4, neighbours=0, device="cpu")
-    texts = [text for text in TEXTS if text]
-    assert couplings(hasher.fit(texts), texts) is not None
-    assert couplings(hasher.fit(texts, features=VECTORS), texts) is None

@@ -98,14 +98,6 @@ def test_writing(client: httpx.Client, collection: Any) -> None:
     assert [(document["id"], document["text"]) for document in found] == [(3, "oven flour")]
 
 
-def test_bits(client: httpx.Client, collection: Any) -> None:
-    bits = client.get("/v1/bits").json()
-    on = np.unpackbits(collection.rows().codes, axis=1)
-    assert [bit["share_on"] for bit in bits["bits"]] == np.round(on.mean(axis=0), 4).tolist()
-    one = client.get("/v1/bits/5").json()
-    assert {hit["id"] for hit in one["documents"]} == set(np.flatnonzero(on[:, 5]).tolist())
-
-
 def test_duplicates(client: httpx.Client, collection: Any) -> None:
     answer = client.get("/v1/duplicates").json()
     groups = [(group["kept"], group["duplicates"]) for group in answer["groups"]]

@@ -25,7 +25,6 @@ VIEWS = {
     "search": "?q=moon+star",
     "codes": "?q=moon+star&by=codes",
     "map": "?view=map",
-    "bits": "?view=bits&bit=1",
     "duplicates": "?view=duplicates&alike=50",
 }
 
@@ -188,17 +187,10 @@ def test_the_page_asks_for_the_key_as_a_password(browser: Any, folder: Path) -> 
 
 def test_the_first_page_leads_to_the_others(watched: Watched) -> None:
     page = watched.open()
-    page.locator(".ways a", has_text="Topics").click()
-    page.wait_for_selector(".heat")
-    largest = max(abs(value) for value in scale_ends(page))
-    assert scale_ends(page) == [-largest, largest]
+    page.locator(".ways a", has_text="Duplicates").click()
+    page.wait_for_selector(".group")
     page.go_back()
     page.wait_for_selector(".ways a")
-
-
-def scale_ends(page: Any) -> list[float]:
-    text = page.locator(".heat-scale").inner_text().replace("−", "-")
-    return [float(number) for number in re.findall(r"[-+][\d.]+", text)]
 
 
 def test_why_more_like_this_and_back(watched: Watched, site: Any) -> None:
@@ -257,7 +249,7 @@ def test_what_a_document_holds_is_text(watched: Watched) -> None:
     assert page.locator("dialog img, dialog script, .hit img, .hit script").count() == 0
     assert page.title() != "1"
     page.keyboard.press("Escape")
-    for query in ("?view=map", "?view=bits&bit=0", "?view=duplicates&alike=50"):
+    for query in ("?view=map", "?view=duplicates&alike=50"):
         watched.open(query)
         assert page.title() != "1"
         assert page.locator("main img, main script").count() == 0

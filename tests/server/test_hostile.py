@@ -85,7 +85,7 @@ def test_odd_text_in_every_field(served: Any, value: str) -> None:
     for path, body in _bodies(value):
         answer = served.client.post(path, content=json.dumps(body))
         assert answer.status_code in (200, 404, 422), (path, body, answer.text[:300])
-    for path in ("/v1/map", "/v1/duplicates", "/v1/bits/x", "/page/x"):
+    for path in ("/v1/map", "/v1/duplicates", "/v1/map/x", "/page/x"):
         answer = served.client.get(
             path, params={"field": value, "min_similarity": value, "keep": value}
         )
@@ -140,7 +140,7 @@ def test_what_is_hostile_can_be_stored_and_comes_back_as_it_was(
         for value in ODD:
             found = service.post("/v1/search", text="moon", where={value: value}).json()
             assert [hit["id"] for hit in found["hits"]] == [value or "empty"]
-        for path in ("/v1/fields", "/v1/bits", "/v1/duplicates", "/v1/stats", "/v1/map"):
+        for path in ("/v1/fields", "/v1/duplicates", "/v1/stats", "/v1/map"):
             assert service.client.get(path).status_code == 200
         assert service.write("/v1/documents/delete", ids=ids).json()["deleted"] == len(ids)
     with Collection.open(folder) as collection:

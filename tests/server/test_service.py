@@ -391,9 +391,13 @@ def test_an_explanation_has_the_bits_of_both_codes(
     assert answer["distance"] == int((ours != theirs).sum())
     assert [bit["agrees"] for bit in answer["bits"]] == (ours == theirs).tolist()
     assert [bit["on"] for bit in answer["bits"]] == theirs.tolist()
-    words = served.client.get("/v1/bits").json()["bits"]
+    bits = unpack(corrsh.transform([d["text"] for d in documents]))
+    tokens = [set(tokenize(d["text"])) for d in documents]
     for bit in answer["bits"]:
-        assert bit["words"] == words[bit["bit"]]["on" if bit["on"] else "off"]
+        same = bits[:, bit["bit"]] == bit["on"]
+        for word in bit["words"]:  # it sets the document's side apart
+            has = np.array([word in some for some in tokens])
+            assert has[same].mean() > has[~same].mean()
         assert bit["in_query"] == [w for w in bit["words"] if w in tokenize(text)]
         assert bit["in_document"] == [w for w in bit["words"] if w in tokenize(hit["text"])]
     shared = set(tokenize(text)).intersection(tokenize(hit["text"]))
@@ -407,68 +411,6 @@ def test_a_document_or_a_code_can_be_explained_too(served: Any, corrsh: Hasher) 
     flipped = bytes(255 - byte for byte in bytes.fromhex(by_id["document_code"])).hex()
     by_code = served.post("/v1/explain", query={"code": flipped}, id=7).json()
     assert by_code["distance"] == 32
-
-
-def test_bits_are_counted_and_correlated_as_numpy_does(
-    served: Any, corrsh: Hasher, documents: Any
-) -> None:
-    answer = served.client.get("/v1/bits").json()
-    texts = [d["text"] for d in documents]
-    bits = unpack(corrsh.transform(texts))
-    assert answer["sampled"] == len(documents)
-    shares = [bit["share_on"] for bit in answer["bits"]]
-    np.testing.assert_allclose(shares, bits.mean(axis=0), atol=6e-5)
-    changing = np.flatnonzero(bits.std(axis=0) > 0)
-    expected = np.corrcoef(bits[:, changing].T)
-    found = np.array(answer["correlations"])[np.ix_(changing, changing)]
-    np.testing.assert_allclose(found, expected, atol=6e-5)
-    sigma = corrsh.posterior(texts).covariance().mean(axis=0)
-    np.fill_diagonal(sigma, 0)
-    np.testing.assert_allclose(answer["couplings"], sigma, atol=6e-5)
-    assert np.abs(sigma).max() > 1e-3
-
-
-def test_a_bit_lists_the_documents_of_which_it_is_surest(
-    served: Any, corrsh: Hasher, documents: Any
-) -> None:
-    """By margins: probabilities round to 1, and then the first in the alphabet came first."""
-    texts = [d["text"] for d in documents]
-    bits = unpack(corrsh.transform(texts))
-    number = int(np.argmax(bits.sum(axis=0)))
-    answer = served.client.get(f"/v1/bits/{number}").json()
-    margins = corrsh.margins(texts)[:, number]
-    assert (bits[:, number] == (margins > 0)).all()
-    order = np.argsort(-margins, kind="stable")
-    on = [documents[i]["id"] for i in order if margins[i] > 0]
-    off = [documents[i]["id"] for i in np.argsort(margins, kind="stable") if margins[i] <= 0]
-    assert [hit["id"] for hit in answer["documents"]] == on[:20]
-    assert [hit["id"] for hit in answer["against"]] == off[:20]
-    assert served.client.get("/v1/bits/32").status_code == 404
-
-
-def test_every_bit_is_in_one_group_and_its_words_tell_its_sides_apart(
-    served: Any, corrsh: Hasher, documents: Any
-) -> None:
-    answer = served.client.get("/v1/bits").json()
-    bits = unpack(corrsh.transform([d["text"] for d in documents]))
-    grouped = [bit for group in answer["groups"] for bit in group["bits"]]
-    assert sorted(grouped) == list(range(32))
-    assert len(answer["groups"]) > 1
-    tokens = [set(tokenize(d["text"])) for d in documents]
-    for bit in answer["bits"]:
-        on = bits[:, bit["bit"]]
-        for side, is_in in (("on", on), ("off", ~on)):
-            for word in bit[side]:
-                has = np.array([word in some for some in tokens])
-                assert has[is_in].mean() > has[~is_in].mean()
-    for group in answer["groups"]:  # seen from the sides that go together, bits agree
-        turned = [-1 if answer["bits"][bit]["reversed"] else 1 for bit in group["bits"]]
-        sides = np.where(bits[:, group["bits"]], 1, -1) * turned
-        changing = sides.std(axis=0) > 0
-        if changing.sum() > 1:
-            common = sides[:, changing].sum(axis=1)
-            for side in sides[:, changing].T:
-                assert np.corrcoef(common, side)[0, 1] > 0
 
 
 # The collection
@@ -880,8 +822,8 @@ def test_a_slash_too_many_leads_to_a_relative_place(served: Any) -> None:
     assert get("/v1/stats/").headers["location"] == "../stats"
     asked = get("/v1/duplicates/?min_similarity=0.9&keep=newest")
     assert asked.headers["location"] == "../duplicates?min_similarity=0.9&keep=newest"
-    followed = get("/v1/bits/3/", follow_redirects=True)
-    assert (followed.status_code, followed.json()["bit"]["bit"]) == (200, 3)
+    followed = get("/v1/map/3/", follow_redirects=True)
+    assert (followed.status_code, len(followed.json()["documents"])) == (200, 1)
     found = served.client.post("/v1/search/", json={"text": "star"}, follow_redirects=True)
     assert found.json()["hits"]
     assert get("/v1/documents/?limit=3").headers["location"] == "../documents?limit=3"
@@ -968,7 +910,7 @@ def test_a_collection_that_is_gone_is_noticed_before_anything_is_written(
                 refused = new.post("/v1/documents", json=body, headers=key)
                 assert refused.status_code == 503
                 assert "deleted or moved" in refused.json()["error"]["message"]
-                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/bits", "/v1/duplicates"):
+                for path in ("/readyz", "/v1/stats", "/v1/fields", "/v1/duplicates"):
                     assert new.get(path).status_code == 503, path
                 assert new.post("/v1/search", json={"text": "moon"}).status_code == 503
                 assert "boltzhash_documents" not in new.get("/metrics").text
@@ -1008,15 +950,15 @@ def test_answers_about_a_collection_are_not_given_about_another_of_the_same_gene
     with Collection.create(tmp_path / "other", lsh) as other:
         other.add([{"id": 1, "text": "moon", "metadata": {"lang": "en"}}])
     with serve(folder) as service:
-        paths = ("/v1/fields", "/v1/bits", "/v1/duplicates")
+        paths = ("/v1/fields", "/v1/overview", "/v1/duplicates")
         before = [service.client.get(path).json() for path in paths]
         shutil.rmtree(folder)
         shutil.move(tmp_path / "other", folder)
         after = [service.client.get(path).json() for path in paths]
     assert all(told["generation"] == 1 for told in [*before, *after])
-    fields, bits, duplicates = after
+    fields, overview, duplicates = after
     assert list(fields["fields"]) == ["lang"]
-    assert (bits["sampled"], duplicates["n_groups"]) == (1, 0)
+    assert (overview["documents"], duplicates["n_groups"]) == (1, 0)
 
 
 def test_a_rehash_elsewhere_is_seen(

@@ -527,54 +527,6 @@ class Deleted(Answer):
     deleted: int
 
 
-class Bit(BaseModel):
-    bit: int
-    reversed: Annotated[
-        bool, Field(description="Whether those with it off go with the others of its group")
-    ]
-    share_on: Annotated[float, Field(description="Share of the sampled documents that have it on")]
-    on: Annotated[
-        list[str], Field(description="Words that set documents with it on apart from the others")
-    ]
-    off: list[str]
-
-
-class BitGroup(BaseModel):
-    """Bits that go together: on, or off if they are reversed."""
-
-    bits: Annotated[list[int], Field(description="The most alike side by side")]
-    words: Annotated[list[str], Field(description="What their documents have in common")]
-    against: Annotated[list[str], Field(description="The same of the other side")]
-
-
-class Bits(Answer):
-    n_bits: int
-    sampled: Annotated[int, Field(description="How many documents shares were counted on")]
-    bits: list[Bit]
-    groups: list[BitGroup]
-    correlations: Annotated[
-        list[list[float]] | None, Field(description="In the codes of the sampled documents")
-    ]
-    couplings: Annotated[
-        list[list[float]] | None,
-        Field(
-            description="Mean posterior covariance of the bits, without its diagonal, if the model "
-            "has a Boltzmann posterior"
-        ),
-    ]
-
-
-class BitDocuments(Answer):
-    bit: Bit
-    correlated: Annotated[
-        list[tuple[int, float]], Field(description="The bits most correlated with it")
-    ]
-    documents: Annotated[
-        list[Hit], Field(description="Documents with it on, those first of which it is surest")
-    ]
-    against: Annotated[list[Hit], Field(description="The same of documents with it off")]
-
-
 class Duplicate(BaseModel):
     id: ShownId
     similarity: Annotated[float, Field(description="Of its text to that of the document kept")]

@@ -28,8 +28,8 @@ from boltzhash.server.answers import (
     stored_documents,
     whole_document,
 )
-from boltzhash.server.bits import documents_with_bit, explain_hit
 from boltzhash.server.duplicates import Asked
+from boltzhash.server.explain import explain_hit
 from boltzhash.server.guard import is_key
 from boltzhash.server.heavy import HeavyLane, Job
 from boltzhash.server.map_search import search_on_map
@@ -57,9 +57,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 _LONGEST_JSON_ID = 12 * MAX_ID + 2  # characters: an emoji takes two escapes of six
 
-_NOT_THERE: dict[int | str, dict[str, Any]] = {
-    404: {"description": "No such document, bit or field"}
-}
+_NOT_THERE: dict[int | str, dict[str, Any]] = {404: {"description": "No such document or field"}}
 _WRITE_REFUSALS: dict[int | str, dict[str, Any]] = {
     507: {"description": "The disk is full"},
 }
@@ -205,7 +203,7 @@ async def nearest(asked: messages.NearestRequest, service: Served) -> Response:
 async def explain(asked: messages.ExplainRequest, service: Served) -> Response:
     """Why a document is a hit: which bits agree, and the words that they stand for."""
     return await _read(
-        service, lambda r: explain_hit(r, service.bits, asked.query, asked.id, asked.code)
+        service, lambda r: explain_hit(r, service.bit_words, asked.query, asked.id, asked.code)
     )
 
 
@@ -359,30 +357,6 @@ async def overview(request: Request, service: Served) -> Response:
 async def fields(service: Served) -> Response:
     """The metadata fields that can be filtered by, with their commonest values."""
     return as_json(await service.slow_reads.run(lambda r: service.fields.view(r)))
-
-
-@api.get("/bits", response_model=messages.Bits, tags=["bits"])
-async def bits(request: Request, service: Served) -> Response:
-    """Each bit with its words and how often it is on; how bits correlate."""
-    return await _shared(
-        *(request, service, service.overviews, "bits"), lambda r, _: service.bits.view(r).as_json()
-    )
-
-
-@api.get(
-    "/bits/{bit}",
-    response_model=messages.BitDocuments,
-    tags=["bits"],
-    responses=_errors(_NOT_THERE),
-)
-async def bit(
-    request: Request, service: Served, bit: Annotated[int, Path(ge=0, le=4095)]
-) -> Response:
-    """One bit, the bits it goes with, and documents that have it on."""
-    return await _shared(
-        *(request, service, service.overviews, ("bit", bit)),
-        lambda r, _: documents_with_bit(r, service.bits, bit),
-    )
 
 
 @api.get("/duplicates", response_model=messages.Duplicates, tags=["collection"])

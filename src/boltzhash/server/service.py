@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from boltzhash.collection import Collection
-from boltzhash.server.bits import KnownBits
 from boltzhash.server.duplicates import DuplicateGroups
+from boltzhash.server.explain import BitWords
 from boltzhash.server.heavy import HeavyLane
 from boltzhash.server.lanes import ReadLane, SearchLane, WriteLane
 from boltzhash.server.map_view import MapView
@@ -47,7 +47,7 @@ class FieldCounts:
 class Service:
     """Searches have threads of their own, so that neither slow questions nor writes hold them up.
 
-    So do near-duplicates (``comparisons``), and bits and map (``overviews``), which take seconds.
+    So do near-duplicates (``comparisons``), and the map (``overviews``), which take seconds.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,7 +66,7 @@ class Service:
 
         What is being worked out goes into the objects that it began with, which nobody asks again.
         """
-        self.bits = KnownBits()
+        self.bit_words = BitWords()
         self.duplicates = DuplicateGroups()
         self.fields = FieldCounts()
         self.map = MapView()

@@ -33,19 +33,16 @@ MAX_DUPLICATES_AMONG = 200_000  # documents that are compared while someone wait
 MAX_GROUPS = 100
 MAX_IN_GROUP = 20  # documents of a group that are sent whole
 MAX_LISTED_IN_GROUP = 1000
-MAX_MATRIX_BITS = 256  # a larger heat map is neither sent nor seen
 
 READ_SECONDS = 10.0
-SLOW_READ_SECONDS = 60.0  # near-duplicates, bits, map
+SLOW_READ_SECONDS = 60.0  # statistics, fields, near-duplicates, map
 WRITE_WAIT = 5.0  # for another process that writes
 HEADER_SECONDS = 10.0  # for a client to send its request line and headers
 BODY_SECONDS = 20.0  # for a client to send the rest
 SEND_SECONDS = 60.0  # for a client to read the answer
 SHUTDOWN_SECONDS = 30  # for accepted requests when the service ends
 MAX_CONNECTIONS = 512  # per worker
-MAX_HEAVY = (
-    8  # different answers of a kind that are worked out or wait for it: near-duplicates; bits, map
-)
+MAX_HEAVY = 8  # different answers of a kind that are worked out or wait: near-duplicates; map
 MAX_WAITING = 256  # requests of a worker that wait for a thread
 
 

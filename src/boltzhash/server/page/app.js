@@ -1,14 +1,13 @@
 // The page: which view is shown, and what all of them share.
 
 import { get } from "./api.js";
-import { bitsView } from "./bits.js";
 import { counted, element, failure, notice } from "./dom.js";
 import { duplicatesView } from "./duplicates.js";
 import { mapView } from "./map.js";
 import { searchView } from "./search.js";
 import { address, entitle, read, remember } from "./state.js";
 
-const VIEWS = { search: searchView, map: mapView, bits: bitsView, duplicates: duplicatesView };
+const VIEWS = { search: searchView, map: mapView, duplicates: duplicatesView };
 const main = document.getElementById("main");
 let stats = null;
 let leave = null; // ends what the view that is shown has begun
@@ -53,7 +52,7 @@ async function show({ focus = null } = {}) {
 
 // Go to another state of the page; fields that are not given have their defaults.
 function go(changes) {
-  const state = { ...read(), q: "", like: null, bit: null, ...changes };
+  const state = { ...read(), q: "", like: null, ...changes };
   remember(state, { anew: true });
   show({ focus: "main" });
 }

@@ -5,13 +5,13 @@ import { barcode } from "./barcode.js";
 import { announce, counted, element, failure, skeleton } from "./dom.js";
 import { openReader } from "./reader.js";
 
-// `query` is {text} or {id}, or null if nothing was searched for (documents of a bit).
-export function hitList(hits, { query, code, onLike, onBit }) {
+// `query` is {text} or {id}.
+export function hitList(hits, { query, code, onLike }) {
   const list = element("ol", { class: "hits" });
   const longest = Math.max(0, ...hits.map(({ parts }) => (parts ? parts.words + Math.max(0, parts.code) : 0)));
   hits.forEach((hit, i) => {
-    const place = query ? placeOf(hit, i + 1, longest) : null;
-    list.append(hitItem(hit, { place, query, code, onLike, onBit }));
+    const place = placeOf(hit, i + 1, longest);
+    list.append(hitItem(hit, { place, query, code, onLike }));
   });
   list.addEventListener("keydown", (event) => moveWithKeys(event, list));
   return list;
@@ -48,7 +48,7 @@ function scored({ score, parts }) {
   return `Score ${score < 0 ? "−" : ""}${said(score)}: ${said(parts.words)} for its words, ${parts.code < 0 ? "less" : "and"} ${said(parts.code)} for its code`;
 }
 
-function hitItem(hit, { place, query, code, onLike, onBit }) {
+function hitItem(hit, { place, query, code, onLike }) {
   const item = element("li", { class: "hit" });
   const reasons = element("div", { class: "reasons", hidden: true });
   const why = element(
@@ -56,7 +56,7 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
     { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => toggle(why, reasons, explain) },
     "Why?",
   );
-  const explain = () => explanation(reasons, hit, query, onBit);
+  const explain = () => explanation(reasons, hit, query);
   const title = element(
     "button",
     { type: "button", class: "title", onclick: () => openReader(hit.id, { onLike, passage: hit.passage }) },
@@ -65,7 +65,7 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
   title.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "m") onLike(hit.id);
-    if (event.key === "w" && query && code !== null) why.click();
+    if (event.key === "w" && code !== null) why.click();
   });
   const parts = [
     place,
@@ -75,13 +75,13 @@ function hitItem(hit, { place, query, code, onLike, onBit }) {
     element(
       "div",
       { class: "facts" },
-      barcode(hit.code, query ? code : null),
+      barcode(hit.code, code),
       ...facts(hit),
       element(
         "span",
         { class: "actions" },
         element("button", { type: "button", class: "quiet", onclick: () => onLike(hit.id) }, "More like this"),
-        query && code !== null ? why : null,
+        code !== null ? why : null,
       ),
     ),
     reasons,
@@ -119,21 +119,21 @@ function toggle(button, region, fill) {
   if (opens && !region.hasChildNodes()) fill();
 }
 
-async function explanation(region, hit, query, onBit) {
+async function explanation(region, hit, query) {
   region.append(skeleton("for-lines", 2));
   try {
     const told = await post("explain", { query, id: hit.id, code: hit.code });
-    region.replaceChildren(...reasons(told, hit, onBit));
+    region.replaceChildren(...reasons(told, hit));
     announce(`${told.bits.length - told.distance} of ${told.bits.length} bits agree`);
   } catch (error) {
     region.replaceChildren(failure(error, () => {
       region.replaceChildren();
-      explanation(region, hit, query, onBit);
+      explanation(region, hit, query);
     }));
   }
 }
 
-function reasons(told, hit, onBit) {
+function reasons(told, hit) {
   const inBoth = (bit) => bit.in_query.filter((word) => bit.in_document.includes(word)).length;
   const evidence = (bit) => 4 * inBoth(bit) + 2 * bit.in_query.length + bit.in_document.length;
   const agreeing = told.bits.filter((bit) => bit.agrees).sort((a, b) => evidence(b) - evidence(a));
@@ -141,17 +141,17 @@ function reasons(told, hit, onBit) {
   const differ = `${told.distance} of ${counted(told.bits.length, "bit", "bits")} of its code differ.`;
   return [
     element("p", { class: "figures" }, hit.score === null ? differ : `${scored(hit)}. ${differ}`),
-    bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing, onBit),
-    differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing, onBit) : null,
+    bitTable(`${counted(agreeing.length, "bit agrees", "bits agree")}`, agreeing),
+    differing.length ? bitTable(`${counted(differing.length, "bit differs", "bits differ")}`, differing) : null,
   ].filter(Boolean);
 }
 
-function bitTable(title, bits, onBit) {
+function bitTable(title, bits) {
   const rows = bits.map((bit, i) =>
     element(
       "li",
       { hidden: i >= 5 },
-      element("button", { type: "button", class: "bit-name", onclick: () => onBit(bit.bit), title: "Look at this bit" }, `bit ${bit.bit}`),
+      element("span", { class: "bit-name" }, `bit ${bit.bit}`),
       element("span", { class: "bit-side" }, bit.on ? "on" : "off"),
       element("span", { class: "bit-words" }, ...words(bit)),
     ),

@@ -69,7 +69,6 @@ export function searchView(main, state, { stats, go, focus }) {
   }
 
   const onLike = (id) => go({ ...state, view: "search", like: id, q: "" });
-  const onBit = (bit) => go({ view: "bits", bit });
 
   function question() {
     const asked = { k: state.k, where: state.where, by: choosesWay ? state.by : null };
@@ -141,7 +140,7 @@ export function searchView(main, state, { stats, go, focus }) {
       children.push(
         summary(found, asked),
         element("h2", { class: "unseen" }, "Documents found"),
-        hitList(hits, { query, code: found.query.code, onLike, onBit }),
+        hitList(hits, { query, code: found.query.code, onLike }),
       );
       if (hits.length === asked.k && asked.k < 100) {
         children.push(element("button", { type: "button", class: "more", onclick: () => {

@@ -8,9 +8,7 @@ const DEFAULTS = {
   where: {},
   k: 20,
   field: "",
-  bit: null,
   alike: 80, // percent
-  matrix: "",
   at: "", // what of the map is in view
   region: null, // of the map, to search within
   point: null, // of the map, the place of its document
@@ -30,7 +28,7 @@ export function read() {
       } catch {
         continue; // a link that was cut short
       }
-    } else if (["k", "bit", "alike", "region", "point"].includes(name)) {
+    } else if (["k", "alike", "region", "point"].includes(name)) {
       const value = Number.parseInt(text, 10);
       if (Number.isFinite(value)) state[name] = value;
     } else state[name] = text;
@@ -38,7 +36,6 @@ export function read() {
   if (state.where === null || typeof state.where !== "object" || Array.isArray(state.where)) {
     state.where = {};
   }
-  if (!query.has("by") && query.get("words") === "0") state.by = "codes"; // older links
   if (!WAYS.includes(state.by)) state.by = DEFAULTS.by;
   state.k = Math.min(Math.max(state.k, 1), 100);
   state.alike = Math.min(Math.max(state.alike, 50), 100);
@@ -70,6 +67,6 @@ export function remember(state, { anew = false } = {}) {
 
 // The title of the window, and of the step of Back.
 export function entitle({ view, q }) {
-  const name = { map: "Map", bits: "Topics", duplicates: "Duplicates" }[view] ?? q.trim().slice(0, 60);
+  const name = { map: "Map", duplicates: "Duplicates" }[view] ?? q.trim().slice(0, 60);
   document.title = name ? `${name} · boltzhash` : "boltzhash";
 }

@@ -24,7 +24,6 @@ export function welcome(stats, go) {
     element("h2", {}, "Look around"),
     element("ul", { class: "ways" },
       way("map", "Map", "Every document is a point, near those that are about the same.", go),
-      way("bits", "Topics", `What each of the ${stats.bits} bits of a code tells apart, and which ones go together.`, go),
       way("duplicates", "Duplicates", "Documents that say the same, side by side.", go)),
   );
 }
