@@ -1,4 +1,4 @@
-"""What a model loses as documents move away from those of its fit, and what going on from it saves.
+"""What a model loses as documents move away from those of its fit.
 
     BOLTZHASH_DATA=... python -m experiments.runs.drift --seeds 0 1
 
@@ -7,10 +7,9 @@ the official test. *topics-P*: 20 Newsgroups, old documents from ten groups, of 
 from the ten others. *mix*: all new ones from two of the old groups, which is no drift that a fit could
 mend. Of each, some new documents are queries, all others the database.
 
-Compared are the model of the old documents (stale), one of all of them (fresh; short takes only as many
-epochs as the next), and the stale one gone on with (warm-all with all documents, for dates also warm-new
-with the new ones alone). Precision of the top 100 by labels, 32 bits; for topics and mix without a
-second training. The signs of drift are those that ``boltzhash stats`` shows. Finished runs are skipped.
+Compared are the model of the old documents (stale) and one of all of them (fresh). Precision of the top
+100 by labels, 32 bits; for topics and mix without a second training. The signs of drift are those that
+``boltzhash stats`` shows. Finished runs are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from boltzhash import CorrSH
 from boltzhash.collection.drift import LATEST, measured_drift
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Given, coded_documents
-from boltzhash.hashers.shared.deep import GOING_ON
 from boltzhash.metrics import precision
 from experiments.results.files import Result, read_all, rounded, write
 from experiments.runs.corpora import checksum
@@ -43,8 +41,7 @@ BITS, SEEDS = 32, (0, 1)
 SHARES = (0, 25, 50, 100)  # per cent of the new documents that are from groups never seen
 N_OLD, N_NEW, N_QUERIES = 2500, 1000, 500
 
-MODELS = ("stale", "fresh", "short", "warm-all", "warm-new")
-NEED_STALE = ("stale", "warm-all", "warm-new")
+MODELS = ("stale", "fresh")
 
 Row = dict[str, Any]
 
@@ -112,14 +109,11 @@ def _rows(name: str) -> tuple[list[Row], str]:
         return [json.loads(line) for line in lines], checksum([path])
 
 
-def fitted(how: str, scene: Scene, seed: int, stale: CorrSH | None = None) -> Fitted:
-    """The model of a scene; those that go on need the stale one."""
-    documents = {"stale": scene.old, "warm-new": scene.new}.get(how, scene.old + scene.new)
+def fitted(how: str, scene: Scene, seed: int) -> Fitted:
+    documents = scene.old if how == "stale" else scene.old + scene.new
     model = CorrSH(BITS, random_state=seed, second_training=scene.second_training)
-    if how == "short":
-        model.set_params(epochs=math.ceil(GOING_ON * model._n_epochs(len(documents))))
     start = time.process_time()
-    model.fit(_texts(documents), start=stale)
+    model.fit(_texts(documents))
     return Fitted(model, len(documents), time.process_time() - start)
 
 
@@ -173,16 +167,14 @@ def main() -> None:
     stale_of: dict[tuple[str, int], Fitted] = {}  # the same for all scenes of a corpus
     for name, seed in itertools.product(options.scenes, options.seeds):
         scene = scene_of(name, seed)
-        for how in MODELS if name == "dates" else MODELS[:-1]:
+        for how in MODELS:
             if f"{name}-{how}-{seed}" in done:
                 continue
-            old = (scene.sha256, seed)
-            if old not in stale_of and how in NEED_STALE:
-                stale_of[old] = fitted("stale", scene, seed)
-            if how == "stale":
-                fit = stale_of[old]
+            if how == "fresh":
+                fit = fitted(how, scene, seed)
             else:
-                fit = fitted(how, scene, seed, stale_of[old].model if how in NEED_STALE else None)
+                old = (scene.sha256, seed)
+                fit = stale_of.get(old) or stale_of.setdefault(old, fitted(how, scene, seed))
             result = rounded(measure(name, how, seed, scene, fit))
             write("drift", result)
             print(result["run"], f"{result['precision']:.4f}", flush=True)

@@ -19,9 +19,6 @@ SCENES = {
 MODELS = {
     "stale": "stale",
     "fresh": "fitted on all",
-    "short": "fitted on all, as short as going on",
-    "warm-all": "gone on with all",
-    "warm-new": "gone on with the new ones",
 }
 
 

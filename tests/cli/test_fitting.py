@@ -89,60 +89,6 @@ def test_which_words_are_learned_can_be_chosen(fitted: Fitted, tmp_path: Path) -
     assert not {"moon", "star", "sun"} & set(vocabulary)
 
 
-# Going on
-
-
-def test_a_fit_goes_on_from_a_model(fitted: Fitted, tmp_path: Path) -> None:
-    newer = [{"id": i, "text": f"quasar pulsar {d['text']}"} for i, d in enumerate(DOCUMENTS)]
-    corpus = tmp_path / "newer.jsonl"
-    corpus.write_text(as_jsonl(newer))
-    arguments = ("fit", corpus, "--from", fitted.model, "--epochs", 2, "--max-df", 1)
-    report = json.loads(succeed(*arguments, "-o", tmp_path / "newer", "--json"))
-    assert (report["from"], report["new_words"], report["bits"]) == (str(fitted.model), 2, 16)
-    assert report["epochs"] == 2
-    again = succeed(*arguments, "-o", tmp_path / "again")
-    assert f"\nwent on from {fitted.model}: 2 new words\n" in again
-    before, now = (boltzhash.load(path) for path in (fitted.model, tmp_path / "newer"))
-    assert before.tfidf_ is not None
-    assert now.tfidf_ is not None
-    assert now.tfidf_.words_ == [*before.tfidf_.words_, "pulsar", "quasar"]
-    assert (now.max_df, before.max_df) == (1.0, 0.5)
-
-
-def test_a_fit_goes_on_from_the_model_of_a_collection_which_is_then_rehashed(
-    fitted: Fitted, tmp_path: Path
-) -> None:
-    library, newer = tmp_path / "library", tmp_path / "newer"
-    succeed("index", fitted.model, fitted.corpus, "-o", library)
-    succeed("fit", fitted.corpus, "--from", library, "-o", newer, "--epochs", 1)
-    succeed("rehash", library, newer)
-    with boltzhash.Collection.open(library) as collection:
-        assert collection.hasher.fingerprint() == boltzhash.load(newer).fingerprint()
-
-
-@pytest.mark.parametrize(
-    "option",
-    [("--bits", 16), ("--method", "CorrSH"), ("--rank", 3), ("--published",), ("--stem",)],
-    ids=str,
-)
-def test_what_a_model_has_is_not_chosen_again(
-    fitted: Fitted, tmp_path: Path, option: tuple[Any, ...]
-) -> None:
-    output = tmp_path / "model"
-    message = refused("fit", fitted.corpus, "--from", fitted.model, "-o", output, *option)
-    assert message == f"{option[0]} is what {fitted.model} has: leave it out, or leave out --from"
-    assert names(tmp_path) == []
-
-
-def test_a_method_that_cannot_go_on_says_so(fitted: Fitted, tmp_path: Path) -> None:
-    model = tmp_path / "itq"
-    succeed("fit", fitted.corpus, "-o", model, "--method", "ITQ", "--bits", 16)
-    message = refused("fit", fitted.corpus, "--from", model, "-o", tmp_path / "newer")
-    assert message.startswith(
-        "ITQ learns all at once and cannot go on from a fitted model; methods"
-    )
-
-
 def test_a_full_rank_fit_as_published(fitted: Fitted, tmp_path: Path) -> None:
     options = ("--bits", 8, "--epochs", 20, "--published", "--rank", "full")
     succeed("fit", fitted.corpus, "-o", tmp_path / "model", *options)

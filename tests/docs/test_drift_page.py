@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,11 +21,7 @@ BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), r
 def test_the_examples_do_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (_, commands), (_, script), (_, printed) = BLOCKS
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == printed
+    ((_, commands),) = BLOCKS
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(deep, "MINIMUM_STEPS", 20)
     old = make_documents(60)
@@ -38,9 +32,7 @@ def test_the_examples_do_what_the_page_says(
         program, *arguments = shlex.split(line, comments=True)
         assert program == "boltzhash"
         assert main(arguments) == 0, line
-    advice = (
-        "worth it. boltzhash export library -o all.jsonl; boltzhash fit all.jsonl --from library"
-    )
+    advice = "worth it. boltzhash export library -o all.jsonl; boltzhash fit all.jsonl --method"
     assert advice in capsys.readouterr().out
     with Collection.open("library") as library:
         drift = library.drift()

@@ -111,7 +111,6 @@ RUN: dict[str, list[tuple[str, str]]] = {
     ],
     "docs/drift.md": [
         ("boltzhash stats library", "tests/docs/test_drift_page.py"),
-        ("from boltzhash import CorrSH", "tests/docs/test_drift_page.py"),
     ],
     "docs/elsewhere.md": [
         ("boltzhash export library --codes", "tests/integrations/test_elsewhere.py"),

@@ -324,15 +324,13 @@ def drift_lines(drift: Drift | str, collection: Collection) -> list[str]:
         place = shlex.quote(collection.location)
         lines.append(
             f"fitting again: worth it. boltzhash export {place} -o all.jsonl; "
-            f"{_fit_again(collection.hasher, place)}; boltzhash rehash {place} newer"
+            f"{_fit_again(collection.hasher)}; boltzhash rehash {place} newer"
         )
     return lines
 
 
-def _fit_again(hasher: Hasher, place: str) -> str:
-    """The command that goes on from a collection's model, or fits another like it if that cannot be."""
-    if hasher.takes_start:
-        return f"boltzhash fit all.jsonl --from {place} -o newer"
+def _fit_again(hasher: Hasher) -> str:
+    """The command that fits a model of the same method, length and language."""
     options = f"--method {type(hasher).__name__} --bits {hasher.n_bits}"
     options += f" --language {hasher.language or 'none'}{' --stem' if hasher.stem else ''}"
     return f"boltzhash fit all.jsonl {options} -o newer"

@@ -54,13 +54,6 @@ def _add_fit(subparsers: Any) -> None:
         "none: codes of one label become near",
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
-    parser.add_argument(
-        "--from",
-        dest="start",
-        metavar="MODEL",
-        help="go on from a model or a collection's: its settings and the words it knows are kept, new "
-        "words are learned, in fewer epochs; afterwards `boltzhash rehash` the collections that use it",
-    )
     parser.add_argument("--method", metavar="NAME", help="see `boltzhash methods` (CorrSH)")
     parser.add_argument("--bits", type=int, help="length of a code, a multiple of 8 (64)")
     parser.add_argument(
@@ -129,8 +122,7 @@ def fit(options: argparse.Namespace) -> int:
     checkpoint = output.with_name(output.name + ".checkpoint")
     began = time.monotonic()
     with interruption_says(lambda: _what_is_kept(checkpoint)), heartbeat("fitting"):
-        start = None if options.start is None else _model_at(options.start)
-        hasher = _chosen_hasher(options) if start is None else _going_on(options, start)
+        hasher = _chosen_hasher(options)
         _check_new(output, options.force)
         skipped = skipped_records(options, options.output)
         documents = read_documents(options, skipped, field=options.labels)
@@ -141,14 +133,10 @@ def fit(options: argparse.Namespace) -> int:
             features=read_vectors(options),
             max_memory=options.max_memory,
             checkpoint=checkpoint,
-            start=start,
         )
         hasher.save(output)
     shutil.rmtree(checkpoint, ignore_errors=True)
     report = _report(hasher, output, time.monotonic() - began)
-    if start is not None:
-        new_words = hasher.n_features_in_ - start.n_features_in_
-        report.update({"from": options.start, "new_words": new_words})
     if skipped is not None:
         report.update(skipped.report())
     if options.json:
@@ -231,8 +219,6 @@ def _print_for_people(report: dict[str, Any]) -> None:
         f"words, {report['seconds']} s\n"
         f"{report['distinct_codes']} distinct codes, bit balance {report['bit_balance']:.2f}"
     )
-    if "from" in report:
-        print(f"went on from {report['from']}: {report['new_words']} new words")
     if "labels" in report:
         labels = report["labels"]
         print(
@@ -280,27 +266,6 @@ def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     make = CorrSH.as_published if options.published else kind
     bits = 64 if options.bits is None else options.bits
     return make(bits, random_state=options.seed or 0, **settings)
-
-
-def _going_on(options: argparse.Namespace, start: Hasher) -> Hasher:
-    """A hasher with the settings of a model, but for those that say how it is fitted."""
-    for name in ("method", "bits", "rank", "published", "language", "stem"):
-        if getattr(options, name) not in (None, False):
-            raise ValueError(
-                f"--{name} is what {options.start} has: leave it out, or leave out --from"
-            )
-    if options.labels is not None and not start.takes_labels:
-        raise ValueError(f"--labels is not for {type(start).__name__}, which {options.start} is")
-    given = {
-        "learning_rate": options.learning_rate,
-        "max_words": options.max_words,
-        "random_state": options.seed,
-    }
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    changes |= given_words(options)
-    if start.takes_start:  # others refuse to go on, and have no epochs either
-        changes |= {"epochs": options.epochs, "device": options.device, "verbose": True}
-    return type(start)(**{**start.get_params(), **changes})
 
 
 def methods(options: argparse.Namespace) -> int:

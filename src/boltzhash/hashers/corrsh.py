@@ -441,7 +441,7 @@ class CorrSH(DeepHasher):
             matrix,
             k,
             tuple(self.latent_dimensions),
-            self.second_training if self._start is None else self._start.neighbours_by_codes,
+            self.second_training,
             partial(self._first_training, seed=seed + 1),
             seed,
         )
@@ -460,8 +460,6 @@ class CorrSH(DeepHasher):
 
         After a quarter of it ``is_worth_it`` is asked; None if it is not, which ends the training.
         """
-        if self._start is not None:
-            return self._locations_of_start(self._start.grown(matrix))
         epochs = math.ceil(FIRST_SHARE * self._n_epochs(matrix.shape[0]))
         changes = {"n_bits": FIRST_BITS, "networks": None, "epochs": epochs, "random_state": seed}
         as_in_the_second = {
@@ -485,17 +483,6 @@ class CorrSH(DeepHasher):
         except _NotWorthItError:
             return None
         return first._locations
-
-    def _locations_of_start(self, weights: Arrays) -> Locations:
-        """What the model says from which this fit goes on: it has been trained already."""
-        start = CorrSH(**self.get_params())
-        start.tfidf_, start.feature_scaling_ = None, None
-        start.n_features_in_ = len(weights["decoder.bias"])
-        start._set_arrays(weights)
-        return start._locations
-
-    def _found_by_codes(self) -> bool:
-        return self.neighbour_choice_ is not None and self.neighbour_choice_.second_training
 
     def _locations(self, matrix: sparse.csr_matrix) -> Vectors:
         """μ of many documents, (n, n_bits)."""

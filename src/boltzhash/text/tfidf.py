@@ -13,7 +13,6 @@ from boltzhash.arguments import check_integer, check_number
 from boltzhash.text.counting import Counter, Counts, count_words, make_counter
 from boltzhash.text.sampling import Room, Sample, take_sample
 from boltzhash.text.stemming import (
-    Numbers,
     StemmedCounter,
     numbered_stems,
     shortest_spellings,
@@ -123,24 +122,13 @@ class TfIdf:
         tfidf._set_vocabulary(spellings, columns, idf)
         return tfidf
 
-    def fit_transform(self, texts: Iterable[str], known: TfIdf | None = None) -> sparse.csr_matrix:
-        """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator.
-
-        What ``known`` has learned is kept: its words, with their weights and in their columns, come
-        before the ``max_words`` at most that are new.
-
-        >>> known, grown = TfIdf(), TfIdf()
-        >>> _ = known.fit_transform(["a red apple", "a green pear", "a train"])
-        >>> grown.fit_transform(["a red bus", "a tram", "pears"], known).shape
-        (3, 8)
-        >>> grown.words_
-        ['apple', 'green', 'pear', 'red', 'train', 'bus', 'pears', 'tram']
-        """
-        counter = make_counter([] if known is None else known.spellings_, self._pattern)
+    def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
+        """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
+        counter = make_counter([], self._pattern)
         counted = count_words(texts, counter, grow=True)
         words = counter.words()
         frequency = np.bincount(counted.numbers, minlength=len(words))
-        return self._learn(Sample(words, frequency, len(counted.ends) - 1, counted), known)
+        return self._learn(Sample(words, frequency, len(counted.ends) - 1, counted))
 
     def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
         """Learn the vocabulary from all documents, and weigh those for which there is room."""
@@ -155,11 +143,8 @@ class TfIdf:
             )
         return learned
 
-    def _learn(self, sample: Sample, known: TfIdf | None = None) -> sparse.csr_matrix:
-        """Learn the vocabulary from what was counted, and weigh the documents that were kept.
-
-        What is known already has the first numbers.
-        """
+    def _learn(self, sample: Sample) -> sparse.csr_matrix:
+        """Learn the vocabulary from what was counted, and weigh the documents that were kept."""
         spellings, frequency, n_documents, counts = sample
         words, stems = spellings, None
         if self._stems_of is not None:
@@ -170,19 +155,12 @@ class TfIdf:
         idf = np.log((1 + n_documents) / (1 + frequency[chosen])) + 1
         barely = int(frequency[chosen].min()) if len(chosen) == self.max_words else self.min_df
         lasting = chosen[frequency[chosen] > barely]  # with any one document fewer
-        n_before = 0
-        if known is not None:
-            before, n_before = _numbers_of_columns(known, stems), len(known.spellings_)
-            is_new = ~np.isin(chosen, before)
-            chosen = np.concatenate([before, chosen[is_new]])
-            idf = np.concatenate([known.idf_, idf[is_new]])
         if stems is None:
             self._set_vocabulary([words[j] for j in chosen], None, idf)
         else:
             self._set_vocabulary(*spellings_of(chosen, spellings, stems), idf)
         numbers = np.arange(len(spellings)) if stems is None else stems
         stays = np.isin(numbers, lasting) & (sample.frequency > 1)
-        stays[:n_before] = True
         self.unseen_ = self._share_unknown(spellings, sample.frequency, n_documents, stays)
         return self._weigh(_matrix(counts, len(words))[:, chosen])
 
@@ -278,18 +256,6 @@ def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> froze
             raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
         return frozenset(token for word in stop_words for token in tokenize(word))
     return stop_words_of(language) if language is not None else frozenset()
-
-
-def _numbers_of_columns(known: TfIdf, stems: Numbers | None) -> NDArray[np.int64]:
-    """The number of the word, or of the stem, in each column of what is known.
-
-    Words that are known have been counted first, so that their numbers are those of their spellings.
-    """
-    if stems is None or known.columns_ is None:
-        return np.arange(len(known.words_))
-    numbers = np.empty(len(known.words_), dtype=np.int64)
-    numbers[known.columns_] = stems[: len(known.columns_)]
-    return numbers
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:

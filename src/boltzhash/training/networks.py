@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import cached, is_parametrized, register_parametrization
+from torch.nn.utils.parametrize import cached, register_parametrization
 
 from boltzhash.training import derivatives, fused
 from boltzhash.training.derivatives import (
@@ -30,10 +29,6 @@ from boltzhash.training.products import (
 from boltzhash.training.rows import Rows, stacked
 
 PARTS = ("weight", "bias")
-# Of the weights that a fit goes on from. Those of a finished fit are hard to move: beginning half-way
-# back to random ones learns new topics better, and known ones as well (Ash and Adams, On Warm-Starting
-# Neural Network Training, NeurIPS 2020; experiments/LOG.md).
-KEPT = 0.5
 
 
 def dropped_relu(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
@@ -149,14 +144,6 @@ class Heads(ParallelLinear):
         parts = by_network.split_with_sizes(list(self.sizes.values()), dim=-1)
         return {name: part.flatten(-2) for name, part in zip(self.sizes, parts, strict=True)}
 
-    def joined(self, named: dict[str, Tensor]) -> Tensor:
-        """What :meth:`named` was given."""
-        parts = [
-            named[name].view(*named[name].shape[:-1], self.n_networks, size)
-            for name, size in self.sizes.items()
-        ]
-        return torch.cat(parts, dim=-1).flatten(-2)
-
 
 class InferenceNetwork(nn.Module):
     """Two ReLU layers with dropout, then one linear head for each parameter of the posterior.
@@ -245,17 +232,6 @@ class InferenceNetwork(nn.Module):
                 named[f"heads.{name}.{part}"] = of_head
         return named
 
-    def start_from(self, arrays: dict[str, Tensor]) -> None:
-        """Begin with weights as :meth:`arrays` gives them."""
-        if self.n_hidden:
-            put_weights(self.hidden1, arrays["hidden1.weight"], arrays["hidden1.bias"])
-            put_weights(self.hidden2, arrays["hidden2.weight"], arrays["hidden2.bias"])
-        joined = [
-            self.heads.joined({name: arrays[f"heads.{name}.{part}"] for name in self.heads.sizes})
-            for part in PARTS
-        ]
-        put_weights(self.heads, *joined)
-
 
 class Autoencoder(nn.Module):
     """All that is trained together: the network, the decoder and, if they learn, other parts."""
@@ -271,32 +247,6 @@ class Autoencoder(nn.Module):
         self.decoder = decoder
         self.parts = parts
         self.learned = nn.ModuleDict({k: v for k, v in parts.items() if isinstance(v, nn.Module)})
-
-    def start_from(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Begin with what another of this shape has learned, but for labels: those may be others."""
-        weights = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
-        self.encoder.start_from(weights)
-        self.decoder.start_from(weights["decoder.weight"], weights["decoder.bias"])
-        own = {
-            name: weights.get(f"parts.{name}", value)
-            for name, value in self.learned.state_dict().items()
-            if not name.startswith("labels.")
-        }
-        self.learned.load_state_dict(own, strict=False)
-
-
-def put_weights(layer: nn.Module, weight: Tensor, bias: Tensor) -> None:
-    """Begin with these, moved towards the layer's own, which were drawn at random (:data:`KEPT`).
-
-    If its weights are multiplied by an importance, that begins at 1.
-    """
-    with torch.no_grad():
-        layer.get_parameter("bias").lerp_(bias, KEPT)
-        if not is_parametrized(layer, "weight"):
-            layer.get_parameter("weight").lerp_(weight, KEPT)
-            return
-        layer.get_parameter("parametrizations.weight.original").lerp_(weight, KEPT)
-        layer.get_parameter("parametrizations.weight.0.importance.of_words").fill_(1)
 
 
 def start_within(module: nn.Module, bound: float, generator: torch.Generator) -> None:
@@ -376,12 +326,6 @@ class WordDecoder(Linear):
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(np.log(share)))
 
-    def start_from(self, weight: Tensor, bias: Tensor) -> None:
-        """Begin with what another has learned: (n_bits, n_words) and (n_words,)."""
-        put_weights(self, weight, bias)
-        with torch.no_grad():
-            self.bias.copy_(bias)  # how often words occur: nothing that is in the way of learning
-
 
 class TopicDecoder(nn.Module):
     """Logits of p(w | s): (sᵀT) W + b, where every bit has a topic vector, a row of T (WISH).
@@ -411,15 +355,3 @@ class TopicDecoder(nn.Module):
     def start_at_frequencies(self, totals: NDArray[np.floating]) -> None:
         """That of :class:`WordDecoder`."""
         self.words.start_at_frequencies(totals)
-
-    def start_from(self, weight: Tensor, bias: Tensor) -> None:
-        """That of :class:`WordDecoder`; T and W share out the singular values of E = TW evenly."""
-        left, values, right = torch.linalg.svd(weight, full_matrices=False)
-        n = min(len(values), self.topics.shape[1])
-        root = values[:n].sqrt()
-        with torch.no_grad():
-            self.topics[:, :n].lerp_(left[:, :n] * root, KEPT)
-            self.topics[:, n:] *= 1 - KEPT
-        words = torch.zeros_like(self.words.weight)
-        words[:n] = root[:, None] * right[:n]
-        self.words.start_from(words, bias)

@@ -25,8 +25,8 @@ def signs(unknown: float) -> dict[str, float]:
 @pytest.mark.usefixtures("results_folder")
 def test_a_row_has_the_mean_over_seeds(results_folder: Path) -> None:
     one, other = (result("stale", seed, 0.5 + seed / 10, drift=signs(0.12)) for seed in (0, 1))
-    files.write("drift", one, {**other, "drift": signs(0.14)}, result("warm-all", 0, 0.7))
+    files.write("drift", one, {**other, "drift": signs(0.14)}, result("fresh", 0, 0.7))
     assert rows(drift_table()) == [
         ["Reuters by date", "stale", "2", "+.030", "+.040", ".550 (.500–.600)", "1,500", "10"],
-        ["Reuters by date", "gone on with all", "1", "", "", ".700", "1,500", "10"],
+        ["Reuters by date", "fitted on all", "1", "", "", ".700", "1,500", "10"],
     ]

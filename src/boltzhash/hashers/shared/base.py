@@ -45,7 +45,6 @@ from boltzhash.hashers.shared.features import (
     feature_blocks,
 )
 from boltzhash.hashers.shared.fitted_on import PREFIX, FittedOn
-from boltzhash.hashers.shared.going_on import Start
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.labels import Labels, read_labels
 from boltzhash.hashers.shared.poor_codes import complaints
@@ -92,7 +91,6 @@ class Hasher(Estimator):
     fit_needs: ClassVar[str | None] = None  # beside what is always there; never to hash
     takes_features: ClassVar[bool] = False
     takes_labels: ClassVar[bool] = False
-    takes_start: ClassVar[bool] = False
     weight_beside_words: ClassVar[float] = (
         0.15  # of codes in the score of a search: docs/retrieval.md
     )
@@ -102,7 +100,6 @@ class Hasher(Estimator):
     fitted_on_: FittedOn | None  # None of a model saved before there was this
     distinct_codes_: int  # of the training documents
     bit_balance_: float
-    _start: Start | None = None  # while it is fitted, what the fit goes on from
 
     def __init__(
         self,
@@ -154,7 +151,6 @@ class Hasher(Estimator):
         max_memory: int | str | None = None,
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Self], object] | None = None,
-        start: Hasher | None = None,
     ) -> Self:
         """Learn to hash from documents, and from labels if there are some.
 
@@ -181,11 +177,6 @@ class Hasher(Estimator):
         on_epoch : callable, optional
             Called after every epoch with this hasher in its current state: it can hash, and its
             ``history_`` ends with that epoch.
-        start : Hasher, optional
-            A fitted model of the same kind and shape to go on from, with documents that have come since,
-            or with all there are now. It keeps its words with their weights and learns new ones, and
-            takes fewer epochs than a fit from nothing. Codes of the two are not comparable: hash
-            everything again. For the methods with a word decoder.
         """
         check_n_bits(self.n_bits)
         check_choice("output", self.output, ("codes", "bits"))
@@ -206,9 +197,8 @@ class Hasher(Estimator):
         folder = Path(checkpoint) if checkpoint is not None else None
         before = dict(self.__dict__)
         try:
-            self._start = self._checked_start(start, dense, max_memory)
             has_labels = y is not None and self.takes_labels
-            every_row = has_labels or dense is not None or start is not None
+            every_row = has_labels or dense is not None
             matrix = self._fit_documents(X, None if every_row else self._room(max_memory))
             check_enough_to_learn(matrix)
             if dense is not None:
@@ -224,7 +214,6 @@ class Hasher(Estimator):
             if isinstance(error, TrainingError) and folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)  # resuming from there would fail again
             raise
-        self._start = None
         return self
 
     def _taught(self, matrix: sparse.csr_matrix) -> NDArray[np.bool_]:
@@ -241,17 +230,6 @@ class Hasher(Estimator):
     def _most_documents(self) -> int:
         """How many documents this fit learns from at most, drawn from those it is given."""
         return sys.maxsize
-
-    def _checked_start(
-        self, start: Hasher | None, features: Features | None, max_memory: object
-    ) -> Start | None:
-        """What to go on from, or an error if this method cannot."""
-        if start is None:
-            return None
-        raise ValueError(
-            f"{type(self).__name__} learns all at once and cannot go on from a fitted model; methods "
-            f"that can are {', '.join(WITH_A_WORD_DECODER)}"
-        )
 
     def fit_transform(
         self, X: Any, y: object = None, *, features: Any = None, **fitting: Any
@@ -529,19 +507,13 @@ class Hasher(Estimator):
         texts = as_texts(X)
         if texts is None and room is not None and math.isfinite(room.n_bytes):
             raise ValueError("max_memory is for texts, got a matrix: it is already in memory")
-        known = None if self._start is None else self._start.tfidf
-        if self._start is not None and (texts is None) != (known is None):
-            raise ValueError(
-                f"start was fitted on {'a matrix' if known is None else 'texts'}, got "
-                f"{'a matrix' if texts is None else 'texts'}: go on with the same"
-            )
         if texts is None:
             matrix = check_not_negative(validate_data(self, X, reset=True, at_least=2))
             self.tfidf_ = None
             return matrix
         tfidf = self._make_tfidf()
         if room is None:
-            matrix = tfidf.fit_transform(texts, known)
+            matrix = tfidf.fit_transform(texts)
         else:
             matrix = tfidf.fit_sample(texts, room, self._draw_seed())
         self.tfidf_ = tfidf

@@ -18,7 +18,6 @@ from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted
 from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
-from boltzhash.hashers.shared.going_on import Start
 from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
 from boltzhash.hashers.shared.labels import Labelling, Labels, guessed_shares, held_out_agreement
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
@@ -26,7 +25,6 @@ from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
 
 if TYPE_CHECKING:
-    from boltzhash.hashers.shared.base import Hasher
     from boltzhash.training.batches import Batch, Documents, Terms
     from boltzhash.training.networks import Autoencoder, Linear, TopicDecoder, WordDecoder
     from boltzhash.training.rows import Rows
@@ -38,7 +36,6 @@ MINIMUM_STEPS = 1000
 FEWEST_STEPS, DOCUMENTS_A_STEP = 250, 4  # of a corpus too small for so many
 MOST_STEPS = 5000
 MOST_DOCUMENTS = 100_000  # more teach nothing that a sample of so many does not
-GOING_ON = 0.3  # of these epochs, if a fit goes on from a fitted model
 LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
@@ -62,21 +59,6 @@ NOT_TOLD_BY_WORDS = (
     "labels are not used: words do not tell those that were held out better than chance would; "
     "label_weight=… teaches them all the same"
 )
-
-# Arguments that say how a model is fitted, not what it is: a fit that goes on may have its own.
-MAY_DIFFER = {
-    *(
-        "epochs",
-        "least_steps",
-        "batch_size",
-        "learning_rate",
-        "learning_rate_decay",
-        "unigram_start",
-        "dropout",
-    ),
-    *("stop_words", "max_words", "min_df", "max_df", "output", "random_state", "device", "verbose"),
-    *("label_weight", "label_likelihood", "label_guesses", "label_neighbours"),
-}
 
 TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
 
@@ -114,8 +96,7 @@ class DeepHasher(TrainedHasher):
         Share of the hidden units left out at random while training.
     epochs : int or None, default=None
         None means 25, within bounds: at least ``least_steps`` and at most 5,000 steps, with a sample of
-        100,000 documents if there are more. Less than a third of that if the fit goes on from a fitted
-        model.
+        100,000 documents if there are more.
     least_steps : int or None, default=None
         How many steps small corpora get, unless ``epochs`` is given. None is a quarter of the
         documents, between 250 and 1,000.
@@ -169,7 +150,6 @@ class DeepHasher(TrainedHasher):
 
     takes_features: ClassVar[bool] = True
     takes_labels: ClassVar[bool] = True
-    takes_start: ClassVar[bool] = True
     weight_beside_words: ClassVar[float] = 0.3
 
     labelling_: Labelling | None  # None without labels
@@ -324,8 +304,7 @@ class DeepHasher(TrainedHasher):
         rows: DocumentRows = matrix
         if features is not None:
             rows = features
-            scaling = None if self._start is None else self._start.feature_scaling
-            self.feature_scaling_ = scaling or FeatureScaling.learn(rows, self.input_length)
+            self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
         inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = self._draw_seed()
@@ -334,8 +313,6 @@ class DeepHasher(TrainedHasher):
         model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1], n_labels)
         if self.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
-        if self._start is not None:
-            model.start_from(self._start.grown(matrix))
 
         def take() -> None:
             self._take_weights(model)
@@ -352,41 +329,6 @@ class DeepHasher(TrainedHasher):
             take=take,
         )
         self._check_learned(targets)
-
-    def _checked_start(
-        self, start: Hasher | None, features: Features | None, max_memory: object
-    ) -> Start | None:
-        if start is None:
-            return None
-        start = self._of_same_shape(start)
-        if max_memory is not None:
-            raise ValueError(
-                "max_memory takes a sample of many documents, but start goes on with a few: give one "
-                "or the other"
-            )
-        n_columns = None if features is None else features.shape[1]
-        if start.n_feature_columns != n_columns:
-            raise ValueError(
-                f"start makes codes from {_read(start.n_feature_columns)}, got {_read(n_columns)}"
-            )
-        return Start(start.tfidf_, start.weights_, start.feature_scaling_, start._found_by_codes())
-
-    def _of_same_shape(self, start: Hasher) -> DeepHasher:
-        """``start``; refused if its weights are for another network, or for words cut differently."""
-        check_is_fitted(start)
-        if not isinstance(start, DeepHasher) or type(start) is not type(self):
-            raise ValueError(
-                f"start must be a fitted {type(self).__name__}, got a {type(start).__name__}"
-            )
-        own = self._plain_params()
-        for name, value in start._plain_params().items():
-            if name not in MAY_DIFFER and own[name] != value:
-                raise ValueError(f"start was fitted with {name}={value!r}, got {own[name]!r}")
-        return start
-
-    def _found_by_codes(self) -> bool:
-        """Whether neighbours were found with the help of codes, if the method has neighbours."""
-        return False
 
     def _build(
         self,
@@ -482,8 +424,7 @@ class DeepHasher(TrainedHasher):
         least = self.least_steps
         if least is None:
             least = min(MINIMUM_STEPS, max(FEWEST_STEPS, n_documents // DOCUMENTS_A_STEP))
-        enough = enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, least, MOST_STEPS)
-        return enough if self._start is None else math.ceil(GOING_ON * enough)
+        return enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, least, MOST_STEPS)
 
     def _most_documents(self) -> int:
         return MOST_DOCUMENTS if self.epochs is None else super()._most_documents()
@@ -548,7 +489,3 @@ class DeepHasher(TrainedHasher):
                 raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
             for value in pair:
                 check_number(name, value, at_least=0)
-
-
-def _read(n_columns: int | None) -> str:
-    return "words" if n_columns is None else f"features of {n_columns} columns"

@@ -130,8 +130,6 @@ class TrainedHasher(Hasher):
             fit[f"shape of {name}"] = list(matrix.shape)
             for part in ("data", "indices", "indptr"):
                 arrays[f"{name} {part}"] = getattr(matrix, part)
-        begun_with = {} if self._start is None else self._start.weights
-        arrays |= {f"start {name}": array for name, array in begun_with.items()}
         on = {"trained on": self.device}  # which a fingerprint of a model leaves out
         return fingerprint({**settings, **fit, **on}, arrays, None)
 
