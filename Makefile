@@ -57,12 +57,10 @@ test-order: $(READY)
 		$(BIN)/python -m pytest -n $$workers --dist worksteal --random-order -m $(QUICK) || exit 1; \
 	done
 
-# Runs the contract of collections on PostgreSQL, Milvus and Ray, which it starts and stops; minutes.
-# Ray forks when it starts, which a process with the threads of Milvus' client may not survive: two runs.
+# Runs the contract of collections on PostgreSQL and on Ray, which it starts and stops; minutes.
 test-engines: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[engines-test]'
-	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/collection
-	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/encoding tests/training
+	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/collection tests/encoding tests/training
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)

@@ -307,7 +307,7 @@ def large_steps(of: Figures) -> Iterator[list[str]]:
     n = 1_000_000_000
     yield [
         documents(n),
-        "codes in `ExactIndex`, texts in an engine; or a Milvus cluster",
+        "codes in `ExactIndex`, texts in an engine",
         f"{seconds(n / of.encoded)} on {CORES} cores, "
         f"{seconds(n / of.encoded * CORES / 64)} on 64 ○",
         f"{size(8 * n)} ○",
@@ -362,7 +362,6 @@ def engine_table(engines: Results) -> str:
     columns = {
         "PostgreSQL, 200,000": engines["postgres, 200000 documents"],
         "PostgreSQL, 1 million": engines["postgres, 1000000 documents"],
-        "Milvus server, 100,000": engines["milvus, 100000 documents"],
     }
 
     def times(name: str) -> list[str]:
@@ -379,9 +378,6 @@ def engine_table(engines: Results) -> str:
         )
 
     def space(one: Results) -> str:
-        if "bytes of the engine's folder" in one:
-            whole = one["bytes of the engine's folder"] / one["documents"]
-            return f"{whole:,.0f}, whole folder with its logs"
         return f"{sum(one['bytes a document'].values()):.0f}" + (
             " with HNSW" if recall(one) != "–" else ""
         )
@@ -390,7 +386,6 @@ def engine_table(engines: Results) -> str:
         "documents added a second": [f"{one['documents a second']:,}" for one in columns.values()],
         "search, exact, ms (p50, p99)": times("search, exact, ms"),
         "search, exact, with a filter (1 of 250)": times("search, exact, filter (1/250), ms"),
-        "search, exact, strongly consistent": times("search, exact, strong, ms"),
         "get, ms": times("get, ms"),
         "add one document, ms": times("add one document, ms"),
         "search, approximate, ms": times("search, approximate, ms"),

@@ -35,12 +35,10 @@ from scipy import sparse
 
 from boltzhash import ITQ, ExactIndex
 from boltzhash.collection import Collection
-from boltzhash.collection.duplicates import near_duplicates_of, read_texts, sibling_groups
-from boltzhash.collection.store import NEAREST, with_nearest_codes
+from boltzhash.collection.duplicates import read_texts, sibling_groups
 from boltzhash.corpus import Document
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.datasets import fetch_corpus
-from boltzhash.encoding.coding import coded_query
 from boltzhash.search.duplicates import HashedTexts, NearIndex, groups_of_near
 from boltzhash.text.shingles import (
     hashed_texts,
@@ -375,26 +373,11 @@ def is_it_there(texts: list[str]) -> dict[str, Any]:
     ]
     true = is_near_any(asked, texts)
     told: dict[str, Any] = {"asked": len(asked), "there": sum(true)}
-    for n_bits in (16, 32, 64):
-        with made(texts, n_bits) as collection:
-            said, seconds = timed(lambda: [by_codes(collection, text) for text in asked])
-            told[f"by codes of {n_bits} bits"] = yes_and_no(said, true, seconds)
-            if n_bits == 64:
-                collection.is_duplicate("this makes the index of words")
-                said, seconds = timed(lambda: [collection.is_duplicate(text) for text in asked])
-                told["by words"] = yes_and_no(said, true, seconds)
+    with made(texts, 64) as collection:
+        collection.is_duplicate("this makes the index of words")
+        said, seconds = timed(lambda: [collection.is_duplicate(text) for text in asked])
+        told["by words"] = yes_and_no(said, true, seconds)
     return told
-
-
-def by_codes(collection: Collection, text: str) -> bool:
-    """What `is_duplicate` does on a server."""
-    is_near = near_duplicates_of(text, LEAST)
-
-    def compared() -> bool:
-        near = with_nearest_codes(collection._store, coded_query(collection.hasher, text))
-        return any(is_near(document.text) for document in near)
-
-    return collection.in_one_generation(compared)
 
 
 def is_near_any(asked: list[str], texts: list[str]) -> list[bool]:
@@ -580,11 +563,7 @@ def _thresholds(thresholds: list[dict[str, Any]]) -> str:
 
 
 def _is_it_there(told: dict[str, Any]) -> str:
-    names = {"by words": "a folder: by the rarest words"}
-    names |= {
-        f"by codes of {n} bits": f"a server: the {NEAREST:,} nearest codes of {n} bits"
-        for n in (64, 32, 16)
-    }
+    found = told["by words"]
     return _rows(
         [
             f"`is_duplicate`, {told['there']} of {told['asked']} are there",
@@ -594,12 +573,11 @@ def _is_it_there(told: dict[str, Any]) -> str:
         ],
         [
             [
-                name,
-                share(told[way]["recall"]),
-                share(told[way]["precision"]),
-                f"{told[way]['ms each']:g}",
+                "by the rarest words",
+                share(found["recall"]),
+                share(found["precision"]),
+                f"{found['ms each']:g}",
             ]
-            for way, name in names.items()
         ],
     )
 

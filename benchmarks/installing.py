@@ -35,7 +35,6 @@ IMPORTED = {
     "pandas": ("pandas", "reports as data frames"),
     "hdf5": ("h5py", "VDSH's files"),
     "postgres": ("psycopg", "collections in PostgreSQL"),
-    "milvus": ("pymilvus", "collections in Milvus"),
     "ray": ("ray", "encoding on a cluster"),
     "langchain": ("langchain_core.vectorstores", "a collection in LangChain"),
     "llama-index": ("llama_index.core.vector_stores", "a collection in LlamaIndex"),

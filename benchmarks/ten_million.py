@@ -289,8 +289,7 @@ def add(run: Run) -> Results:
         rates = Rates(run.documents)
         taken = Taken()
         collection.add(rates.watched(made_up(run.documents, IN_COLLECTION)))
-        if collection.keeps_words:
-            assert collection.search(last, 1, by="words").ids == [last]
+        assert collection.search(last, 1, by="words").ids == [last]
         times = taken.until_now()
         assert len(collection) == run.documents
         size = run.n_bytes(collection)
@@ -362,9 +361,8 @@ def encode(run: Run) -> Results:
 def search(run: Run) -> Results:
     asked = questions()[: run.questions]
     with Collection.open(run.at) as collection:
-        ways = ("both", "words", "codes") if collection.keeps_words else ("codes",)
         found: Results = {}
-        for by in ways:
+        for by in ("both", "words", "codes"):
             found |= named(by, times_of(partial(collection.search, by=by), asked))
         code = collection.hasher.transform(asked)
         found |= named(

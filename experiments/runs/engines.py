@@ -88,7 +88,7 @@ def main() -> None:
         ):
             for one in (folder, engine):
                 one.add(data.documents)
-            for by in WAYS if engine.keeps_words else ("codes",):
+            for by in WAYS:
                 print(f"| {name} | {by} | {compare(folder, engine, data, by)} |", flush=True)
 
 

@@ -86,6 +86,6 @@ def test_what_cannot_be_cut_is_refused_before_anything_is_learned(
         "index", corpus, "-o", new, "--passages", 3
     )
     for model in ([], [made.model]):
-        message = refused("index", *model, corpus, "-o", "milvus://nowhere", "--passages", 50)
+        message = refused("index", *model, corpus, "-o", "postgresql://nowhere", "--passages", 50)
         assert "passages are kept in folders only" in message
     assert not new.exists()

@@ -12,7 +12,6 @@ import pytest
 
 import boltzhash
 from boltzhash.collection import Collection
-from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.search import order
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
 from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
@@ -332,19 +331,6 @@ def test_what_is_like_nothing(made: Made, tmp_path: Path) -> None:
 
 
 # An engine without words
-
-
-def test_where_there_are_no_words_it_is_said_once(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SqliteStore, "keeps_words", False)
-    note = f"boltzhash: {made.collection} keeps no index of words: it is searched by codes alone\n"
-    assert run("search", made.collection, "moon", "tide").err == note
-    assert run("search", made.collection, "--like", 7).err == note
-    for chosen in (("--by", "codes"), ("--order", "confidence")):
-        assert run("search", made.collection, "moon", *chosen).err == ""
-    message = refused("search", made.collection, "moon", "--by", "both")
-    assert message.endswith("keep the collection in a folder or in PostgreSQL")
 
 
 def test_an_empty_query_is_an_error_and_not_a_wait(made: Made) -> None:

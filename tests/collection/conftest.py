@@ -19,7 +19,7 @@ from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import snapshot
 
-from .servers import ended_by_sigterm, milvus_server, postgres_server
+from .servers import ended_by_sigterm, postgres_server
 
 WORDS = (
     "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave storm".split()
@@ -160,7 +160,6 @@ class Connected:
 
 _NUMBERS = itertools.count()
 _EMPTY: dict[str, str] = {}
-_USED: dict[tuple[str, str], list[str]] = {}  # by URL and model: emptied, to be used again
 
 
 class Postgres(Connected):
@@ -174,26 +173,6 @@ class Postgres(Connected):
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         connection.pgconn.finish()
         return self._keep(Collection.open(self.location(collection)))
-
-
-class Milvus(Connected):
-    """Milvus, embedded or a server."""
-
-    def crash(self, collection: Collection) -> Collection:
-        """Die between the rows of a write and the state that would make them count."""
-        store = collection._store
-        store._milvus.insert = self._insert_and_die(store._milvus.insert)
-        with pytest.raises(InterruptedError):
-            collection.add([{"id": f"lost {i}", "text": "star"} for i in range(3)])
-        collection.close()
-        return self._keep(Collection.open(self.location(collection)))
-
-    def _insert_and_die(self, insert: Any) -> Any:
-        def insert_and_die(*arguments: Any) -> None:
-            insert(*arguments)
-            raise InterruptedError
-
-        return insert_and_die
 
 
 def needed(package: str) -> Any:
@@ -217,43 +196,6 @@ def postgres_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
-def milvus_lite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Milvus in this process."""
-    needed("pymilvus")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that pkg_resources is deprecated
-        needed("milvus_lite")
-    return f"milvus://{tmp_path_factory.mktemp('milvus')}/lite.db"
-
-
-@pytest.fixture(scope="session")
-def milvus_url() -> Iterator[str]:
-    """A Milvus server, for as long as the tests take."""
-    needed("pymilvus")
-    with ended_by_sigterm(), milvus_server(needed("milvus")) as url:
-        yield url
-
-
-class MilvusServer(Milvus):
-    """To make a collection takes a server seven seconds, so tests get one that others have emptied."""
-
-    def create(self, hasher: Hasher) -> Collection:
-        used = _USED.get((self.url, hasher.fingerprint()))
-        if used:
-            return self._keep(Collection.open(f"{self.url}#{used.pop()}", hasher))
-        return super().create(hasher)
-
-    def close(self) -> None:
-        super().close()
-        for name in {name_of(collection) for collection in self._opened} - set(_EMPTY.values()):
-            with Collection.open(f"{self.url}#{name}") as collection:
-                collection.delete([document.id for document in collection])
-                collection.save_files("map", [])
-                model = collection.hasher.fingerprint()
-            _USED.setdefault((self.url, model), []).append(name)
-
-
 ENGINES = {
     "embedded": Embedded,
     "embedded, mapped": EmbeddedMapped,
@@ -261,8 +203,6 @@ ENGINES = {
 }
 SERVERS = {
     "postgres": ("postgres_url", Postgres, 25),
-    "milvus-lite": ("milvus_lite_url", Milvus, 10),
-    "milvus": ("milvus_url", MilvusServer, 3),
 }
 
 

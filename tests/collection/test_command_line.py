@@ -18,7 +18,7 @@ RECORDS = [{"id": i, "text": TEXTS[i % 6], "half": i < 9} for i in range(18)]
 
 @pytest.fixture
 def location(engine: Any, long_hasher: Hasher) -> str:
-    """Of a collection that is there and empty: to make one takes a Milvus server seconds."""
+    """Of a collection that is there and empty."""
     return str(engine.location(engine.create(long_hasher)))
 
 
@@ -53,7 +53,7 @@ def test_from_a_corpus_to_answers(
     (again,) = run("search", model, location, "moon orbit", "-k", "2", "--order", "words")
     assert [hit["id"] for hit in again["hits"]] == [1, 7]
     with Collection.open(location) as collection:
-        for by in ("words", "both") if collection.keeps_words else ("codes",):
+        for by in ("words", "both"):
             (answer,) = run("search", location, "star sail", "-k", "4", "--by", by)
             expected = collection.search("star sail", 4, by=by)
             assert [hit["id"] for hit in answer["hits"]] == expected.ids
@@ -105,7 +105,7 @@ def test_an_engine_that_is_not_known_makes_no_folder(
     before = sorted(tmp_path.rglob("*"))
     assert main([command, *arguments, url]) == 2
     message = capsys.readouterr().err
-    assert "a collection is a folder, postgresql://… or milvus://…" in message
+    assert "a collection is a folder or postgresql://…" in message
     assert "hunter2" not in message
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -116,7 +116,6 @@ def test_an_engine_that_is_not_known_makes_no_folder(
     [
         "postgresql://ann:hunter2@127.0.0.1:1/db#books",
         "postgresql://127.0.0.1:1/db?user=ann&password=hunter2#books",
-        "milvus://root:hunter2@127.0.0.1:1#books",
     ],
 )
 def test_a_password_on_the_command_line_is_warned_about_and_not_shown(
@@ -133,7 +132,7 @@ def test_a_password_on_the_command_line_is_warned_about_and_not_shown(
     assert main(["index", str(model), str(corpus), "-o", url]) == 5
     shown = "".join(capsys.readouterr())
     assert "can be seen in the list of processes" in shown
-    assert "PGPASSWORD or ~/.pgpass" in shown or "MILVUS_TOKEN" in shown
+    assert "PGPASSWORD or ~/.pgpass" in shown
     assert "127.0.0.1:1" in shown
     assert "hunter2" not in shown
     assert sorted(tmp_path.rglob("*")) == before

@@ -211,9 +211,6 @@ ASKED = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
 QUESTIONS = st.tuples(
     WORDS, st.lists(st.one_of(WORDS, WORDS.map("-{}".format), ASKED.map('"{}"'.format)), max_size=3)
 ).map(lambda parts: " ".join([parts[0], *parts[1]]))
-KEEPS_NO_WORDS = (
-    "keeps no index of words, .*: search it by codes, or keep the collection in a folder"
-)
 # Few ids, so that they meet again; 1 and "1" are two.
 IDS = st.one_of(
     st.integers(0, 6),
@@ -295,11 +292,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(text=QUESTIONS, where=WHERES, by=st.sampled_from(["words", "both"]))
     def ask(self, text: str, where: Any, by: str) -> None:
-        """All that are found; whatever has no words of its own says so."""
-        if not self.collection.keeps_words:
-            with pytest.raises(ValueError, match=KEEPS_NO_WORDS):
-                self.collection.search(text, by=by)
-            return
+        """All that are found."""
         matches = self.collection.search(text, 100, by=by, where=where)
         expected = self.oracle.ranked(text, where, by=by)
         assert {hit.id: hit.score for hit in matches} == pytest.approx(expected, rel=1e-4, abs=1e-6)
@@ -412,7 +405,7 @@ def test_a_phrase_is_looked_for_after_the_last_document_was_deleted(
     collection.add([{"id": 0, "text": "star moon"}, {"id": 1, "text": "sail star"}])
     collection = engine.reopen(collection)
     collection.delete([1])
-    for by in ("words", "both") if collection.keeps_words else ():
+    for by in ("words", "both"):
         assert collection.search('moon "star"', by=by).ids == [0]
 
 
@@ -885,15 +878,14 @@ def test_what_matches_is_counted_by_the_values_of_fields(engine: Any, hasher: Ha
     assert collection.search("star planet").total is None
     assert collection.search("star planet", by="codes", facets=[]).total == 4
     assert collection.search("star", by="codes", facets=[], where={"lang": "en"}).total == 2
-    if collection.keeps_words:
-        for by in ("words", "both"):
-            total, facets = counted(by=by)
-            assert (total, facets["lang"].values) == (3, [("en", 2), ("de", 1)])
-            total, facets = counted(by=by, where={"lang": "en"})
-            assert (total, facets["lang"].values) == (2, [("en", 2)])
-        without = collection.search("star planet -moon", facets=["lang"])
-        assert (without.total, without.facets["lang"].values) == (2, [("de", 1), ("en", 1)])
-        assert collection.search('"star planet"', facets=[]).total == 1
+    for by in ("words", "both"):
+        total, facets = counted(by=by)
+        assert (total, facets["lang"].values) == (3, [("en", 2), ("de", 1)])
+        total, facets = counted(by=by, where={"lang": "en"})
+        assert (total, facets["lang"].values) == (2, [("en", 2)])
+    without = collection.search("star planet -moon", facets=["lang"])
+    assert (without.total, without.facets["lang"].values) == (2, [("de", 1), ("en", 1)])
+    assert collection.search('"star planet"', facets=[]).total == 1
 
 
 def test_a_facet_of_a_field_that_no_document_has_is_pointed_out(
@@ -996,7 +988,7 @@ def test_words_and_codes_answer_as_in_a_folder(
             one.upsert(given[100:150][::-1])
             one.delete([0, "doc-1", 3])
         for question in ("moon bread", "Doc-7", '"moon bread" -star', "unheard -planet", "oven"):
-            for by in ("words", "both", None) if collection.keeps_words else ():
+            for by in ("words", "both", None):
                 for where in (None, {"even": True}):
                     asked = {"by": by, "where": where}
                     answer = collection.search(question, 20, **asked)
@@ -1008,11 +1000,8 @@ def test_words_and_codes_answer_as_in_a_folder(
                             [getattr(hit, part) for hit in expected], abs=1e-4
                         )
         like, expected = collection.more_like("doc-7", 5), folder.more_like("doc-7", 5)
-        assert like.by == ("both" if collection.keeps_words else "codes")
-        if collection.keeps_words:
-            assert like.ids == expected.ids
-    by_default = collection.search("moon bread", 5).by
-    assert by_default == ("both" if collection.keeps_words else "codes")
+        assert (like.by, like.ids) == ("both", expected.ids)
+    assert collection.search("moon bread", 5).by == "both"
 
 
 def test_what_has_no_measured_index_is_searched_exactly(engine: Any, hasher: Hasher) -> None:

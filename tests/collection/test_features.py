@@ -104,11 +104,6 @@ def test_the_order_of_confidence_is_that_of_the_features(
 
 
 def test_words_and_codes_in_one_score(collection: Any, of_features: Hasher) -> None:
-    if not collection.keeps_words:
-        with pytest.raises(ValueError, match="keeps no index of words"):
-            collection.search("star", features=QUERY, by="both")
-        assert collection.search("star", features=QUERY).by == "codes"
-        return
     by_words = {hit.id: hit.score for hit in collection.search("star", N, by="words")}
     assert by_words.keys() == {i for i, text in enumerate(TEXTS) if "star" in text}
     answer = collection.search("star", N, features=QUERY)
@@ -122,10 +117,6 @@ def test_words_and_codes_in_one_score(collection: Any, of_features: Hasher) -> N
 
 
 def test_a_text_alone_is_searched_by_words(collection: Any) -> None:
-    if not collection.keeps_words:
-        with pytest.raises(ValueError, match=r"pass features= .* a matrix with 6 columns"):
-            collection.search("star")
-        return
     answer = collection.search("star", N)
     assert (answer.by, answer.code, answer.known_words) == ("words", None, None)
     assert {hit.distance for hit in answer} == {None}
@@ -143,10 +134,9 @@ def test_documents_like_one_are_found_by_its_code(collection: Any, of_features: 
     for id_ in (0, 4):  # which has no text
         expected = [pair for pair in nearest(of_features, codes[id_]) if pair[0] != id_]
         assert found(collection.more_like(id_, N, by="codes")) == expected
-    if collection.keeps_words:
-        assert collection.more_like(0, 5).by == "both"
-        # Without words, and with every bit counting the same, the score is the order of distances.
-        assert found(collection.more_like(4, 5)) == expected[:5]
+    assert collection.more_like(0, 5).by == "both"
+    # Without words, and with every bit counting the same, the score is the order of distances.
+    assert found(collection.more_like(4, 5)) == expected[:5]
 
 
 def test_an_upsert_brings_new_features(collection: Any, of_features: Hasher) -> None:
@@ -241,7 +231,7 @@ def test_queries_that_do_not_fit_are_named(collection: Any, of_features: Hasher)
     code = of_features.encode(features=QUERY[None])[0]
     hint = "pass features= .*; a text alone is searched for by='words'"
     for arguments, message in [
-        ({"query": "star", "by": "codes"}, hint if collection.keeps_words else "6 columns$"),
+        ({"query": "star", "by": "codes"}, hint),
         ({"query": "star", "by": "both"}, "pass features="),
         ({"query": "star", "order": "confidence"}, "pass features="),
         ({"features": QUERY, "by": "words"}, "compares words: search for a text, not for features"),
@@ -357,10 +347,7 @@ def client(engine: Any, collection: Any) -> Iterator[httpx.Client]:
 
 def test_the_service_searches_for_vectors(client: httpx.Client, collection: Any) -> None:
     vector = QUERY.tolist()
-    asked: list[dict[str, Any]] = [{"features": vector}, {"text": "star", "features": vector}]
-    if collection.keeps_words:
-        asked += [{"text": "star"}]
-    for query in asked:
+    for query in ({"features": vector}, {"text": "star", "features": vector}, {"text": "star"}):
         answer = client.post("/v1/search", json={**query, "k": N}).json()
         expected = collection.search(query.get("text"), N, features=query.get("features"))
         assert answer["query"]["by"] == expected.by
@@ -375,10 +362,9 @@ def test_the_service_searches_for_vectors(client: httpx.Client, collection: Any)
                 assert (hit["parts"]["code"] == 0) == (expected.by == "words")
     similar = client.post("/v1/similar", json={"id": 0, "k": 5}).json()["hits"]
     assert [(hit["id"], hit["distance"]) for hit in similar] == found(collection.more_like(0, 5))
-    if collection.keeps_words:
-        for hit in similar:  # the code takes part in the score, also where nothing says how surely
-            assert hit["parts"]["code"] != 0
-            assert sum(hit["parts"].values()) == pytest.approx(hit["score"], abs=2e-4)
+    for hit in similar:  # the code takes part in the score, also where nothing says how surely
+        assert hit["parts"]["code"] != 0
+        assert sum(hit["parts"].values()) == pytest.approx(hit["score"], abs=2e-4)
     told = client.get("/v1/stats").json()
     assert (told["features"], told["no_known_word"]) == (6, 0)
 
@@ -390,12 +376,11 @@ def test_the_service_counts_and_goes_on_also_for_vectors(
         "all": [i < 15 for i in range(N)],
         "star": [i < 15 for i in range(N) if i != 4 and "star" in TEXTS[i].split()],
     }
-    asked = [({"features": QUERY.tolist()}, "all")]
-    if collection.keeps_words:
-        asked += [
-            ({"text": "star", "features": QUERY.tolist()}, "star"),
-            ({"text": "star"}, "star"),
-        ]
+    asked = [
+        ({"features": QUERY.tolist()}, "all"),
+        ({"text": "star", "features": QUERY.tolist()}, "star"),
+        ({"text": "star"}, "star"),
+    ]
     for query, matching in asked:
         counted = {"facets": ["half"], "reasons": True}
         whole = client.post("/v1/search", json={**query, **counted, "k": N}).json()
@@ -426,7 +411,7 @@ def test_the_service_says_what_a_collection_of_vectors_is_about(
 ) -> None:
     told = client.get("/v1/overview").json()
     assert told["topics"]
-    assert bool(told["questions"]) == collection.keeps_words  # a text alone is found by words
+    assert told["questions"]
     for text in told["questions"]:
         assert client.post("/v1/search", json={"text": text}).json()["hits"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boltzhash import Hasher
-from boltzhash.collection import Answer, Collection, FilterWarning
+from boltzhash.collection import Answer, FilterWarning
 from boltzhash.collection.filters import look_up, matches, parse_where, seen_fields
-from boltzhash.errors import CollectionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
 
@@ -338,76 +334,3 @@ def test_metadata_nested_very_deeply_is_kept(engine: Any, hasher: Hasher) -> Non
     assert collection.get(1).metadata == deep
     assert collection.within("star", 0, where={".".join("a" * 33): {"exists": True}}).ids == [1]
     assert collection.within("star", 0, where={".".join("a" * 34): {"exists": True}}).ids == []
-
-
-NESTED = [
-    {"id": 1, "text": "star", "metadata": {"tags": ["x", "y"], "in": {"side": "\0"}, "n": 1}},
-    {"id": 2, "text": "star", "metadata": {"tags": "x", "n": 2}},
-]
-
-
-def looks_inside(collection: Any) -> bool:
-    found = [
-        collection.within("star", 0, where=where).ids
-        for where in ({"tags": "x"}, {"in.side": {"contains": "\0"}}, {"n": {">=": 1}})
-    ]
-    return found == [[1, 2], [1], [1, 2]]
-
-
-def test_a_folder_of_format_1_is_brought_up_to_date(tmp_path: Path, hasher: Hasher) -> None:
-    with Collection.create(tmp_path / "old", hasher) as collection:
-        collection.add(NESTED)
-    with closing(sqlite3.connect(tmp_path / "old" / "collection.sqlite")) as connection:
-        connection.execute("DELETE FROM fields WHERE field = 'in.side'")
-        connection.execute("DELETE FROM fields WHERE field = 'tags' AND place = 1 AND value != x''")
-        connection.execute("PRAGMA user_version = 1")
-        connection.commit()
-    with Collection.open(tmp_path / "old") as collection:
-        assert looks_inside(collection)
-        collection.check()
-
-
-@pytest.mark.engines
-def test_postgresql_is_brought_up_to_date(postgres_url: str, hasher: Hasher) -> None:
-    location = f"{postgres_url}#filters_before"
-    with Collection.create(location, hasher) as collection:
-        collection.add(NESTED)
-        run = collection._store._connection.psycopg.execute
-        run("""UPDATE documents SET fields = '{"tags": [], "in": [], "n": 1}' WHERE place = 1""")
-        run("DROP TABLE word_segments, word_pages")  # which came later
-        run("ALTER TABLE state DROP COLUMN language, DROP COLUMN word_rules")
-        run("UPDATE state SET format_version = 2")
-        assert not looks_inside(collection)
-    with Collection.open(location) as collection:
-        assert looks_inside(collection)
-
-
-@pytest.mark.engines
-def test_a_rehash_brings_milvus_up_to_date(milvus_lite_url: str, hasher: Hasher) -> None:
-    with Collection.create(f"{milvus_lite_url}#filters_before", hasher) as collection:
-        collection.add(NESTED)
-        generations = collection._store._generations
-
-        def forget(_: Any) -> None:
-            generations.after = generations.after._replace(looks_inside=False)
-
-        generations.write(forget)
-        assert len(collection.search("star")) == 2
-        with pytest.raises(CollectionError, match=r"collection\.rehash\(collection\.hasher\)"):
-            collection.search("star", where={"tags": "x"})
-        collection.rehash(collection.hasher)
-        assert looks_inside(collection)
-        assert len(collection) == 2
-        collection.check()
-
-
-@pytest.mark.engines
-def test_lists_that_milvus_cannot_hold_are_refused(milvus_lite_url: str, hasher: Hasher) -> None:
-    with Collection.create(f"{milvus_lite_url}#filters_long", hasher) as collection:
-        name = "long" * 20
-        collection.add([{"id": 1, "text": "star", "metadata": {name: list(range(200))}}])
-        with pytest.raises(
-            ValueError, match=r"65535 bytes, got \d+ for the metadata of document '2'"
-        ):
-            collection.add([{"id": 2, "text": "star", "metadata": {name: list(range(400))}}])
-        assert collection.search("star", where={name: 199}).ids == [1]

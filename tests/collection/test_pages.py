@@ -12,7 +12,6 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.cli.parser import main
-from boltzhash.collection import Collection
 
 from .conftest import WORDS
 
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.engines
 
 DOCS = Path(__file__).parents[2] / "docs"
 POSTGRES = "postgresql://ann@db.example/shop"
-MILVUS_SERVER, MILVUS_LITE = "milvus://milvus.example:19530/shop", "milvus:///data/shop.db"
 
 
 def blocks(page: str) -> list[str]:
@@ -58,24 +56,21 @@ def test_commands_with_a_url(page: str, postgres_url: str, monkeypatch: pytest.M
             assert main(here) == 0, line
 
 
-def test_python(postgres_url: str, milvus_lite_url: str, long_hasher: Hasher) -> None:
+def test_python(postgres_url: str, long_hasher: Hasher) -> None:
     opening, approximate = (
         block
         for block in blocks("scale.md")
         if block.startswith("from boltzhash import Collection") or "build_approximate" in block
     )
-    for url, here in {POSTGRES: postgres_url, MILVUS_LITE: milvus_lite_url}.items():
-        opening = opening.replace(url, here)
-    Collection.create(f"{milvus_lite_url}#library", long_hasher).close()
+    opening = opening.replace(POSTGRES, postgres_url)
     names: dict[str, Any] = {"hasher": long_hasher, "queries": [f"{word} moons" for word in WORDS]}
     with ExitStack() as opened:
         libraries = []
         for line in opening.splitlines():
-            if MILVUS_SERVER not in line:  # tests/collection/test_contract.py has one
-                exec(line, names)
-                if line.startswith("library"):
-                    libraries.append(opened.enter_context(names["library"]))
-        created, reopened, _ = libraries
+            exec(line, names)
+            if line.startswith("library"):
+                libraries.append(opened.enter_context(names["library"]))
+        created, reopened = libraries
         created.add({"id": i, "text": f"{word} moons"} for i, word in enumerate(WORDS * 20))
         exec(approximate, {**names, "library": reopened})
         assert reopened.stats()["approximate"]["index"] == "hnsw"

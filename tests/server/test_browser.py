@@ -139,22 +139,6 @@ def test_operators_alone_are_no_alarm(browser: Any, site: Any) -> None:
     context.close()
 
 
-def test_a_collection_without_an_index_of_words(
-    browser: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("boltzhash.collection.sqlite.store.SqliteStore.keeps_words", False)
-    context = browser.new_context()
-    with serving_in_a_thread(Settings(str(folder))) as served:
-        page = Watched(context.new_page(), f"http://localhost:{served.port}").open(
-            "?q=moon&by=words"
-        )
-        page.wait_for_selector(".hit")
-        assert page.get_by_role("group", name="Find by").count() == 0
-        assert "keeps no index of words" in page.locator(".search .hint").inner_text()
-        assert page.locator(".hit .unit").count() == 20
-        context.close()
-
-
 def test_more_like_a_document_whose_id_javascript_would_round(browser: Any, folder: Path) -> None:
     large = 2**53 + 1  # the other one is what it would be rounded to
     with Collection.open(folder) as collection:

@@ -23,10 +23,8 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.codes import hamming, unpack
 from boltzhash.collection import Collection
-from boltzhash.server.settings import Settings
 from boltzhash.text.passages import cut
 from boltzhash.text.tokens import tokenize
-from services import serving_in_a_thread
 
 SEARCHES = ["star and planet", "the bread is in the oven", "captain of a ship", "sail moon sugar"]
 
@@ -156,26 +154,6 @@ def test_what_cannot_be_searched_for_is_refused(
     refused = served.post("/v1/search", **asked)
     assert refused.status_code == 422
     assert problem in refused.json()["error"]["message"]
-
-
-def test_a_collection_without_an_index_of_words_is_searched_by_codes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("boltzhash.collection.sqlite.store.SqliteStore.keeps_words", False)
-    with (
-        serving_in_a_thread(Settings(str(folder))) as served,
-        httpx.Client(base_url=f"http://localhost:{served.port}", timeout=30) as client,
-    ):
-        assert client.get("/v1/stats").json()["keeps_words"] is False
-        for path, asked in (("search", {"text": "moon"}), ("similar", {"id": "sky-3"})):
-            found = client.post(f"/v1/{path}", json=asked).json()
-            assert found["query"]["by"] == "codes"
-            assert found["hits"]
-            for by in ("words", "both"):
-                refused = client.post(f"/v1/{path}", json={**asked, "by": by})
-                assert refused.status_code == 422
-                told = refused.json()["error"]["message"]
-                assert told.endswith("keep the collection in a folder or in PostgreSQL")
 
 
 @pytest.mark.parametrize("by", [None, "words", "codes"])
@@ -584,7 +562,7 @@ def test_ids_that_javascript_rounds_are_sent_as_digits(
 def test_stats_and_documents(served: Any, documents: Any) -> None:
     stats = served.client.get("/v1/stats").json()
     assert (stats["documents"], stats["bits"], stats["method"]) == (len(documents), 32, "CorrSH")
-    assert (stats["writing"], stats["keeps_words"]) == (True, True)
+    assert stats["writing"] is True
     got = served.post("/v1/documents/get", ids=[7, "none", "sea-61"]).json()["documents"]
     assert [(d["id"], d["text"], d["metadata"]) for d in got] == [
         (d["id"], d["text"], d["metadata"]) for d in (documents[-1], documents[61])

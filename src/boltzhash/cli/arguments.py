@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from boltzhash.corpus import Document
     from boltzhash.corpus.records import OnBad
 
-COLLECTION = (
-    "a folder, or a URL such as postgresql://host/database#name or milvus://host:19530#name"
-)
+COLLECTION = "a folder, or a URL such as postgresql://host/database#name"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

@@ -185,9 +185,7 @@ def _say_if_not_by_both(collection: Collection, options: argparse.Namespace) -> 
     if options.by is not None or options.order is not None:
         return
     has_code = options.features is not None or options.like is not None
-    if not collection.keeps_words:
-        say(f"{collection.location} keeps no index of words: it is searched by codes alone")
-    elif not has_code and collection.hasher.n_feature_columns is not None:
+    if not has_code and collection.hasher.n_feature_columns is not None:
         say(
             f"{collection.location} makes codes from vectors: without --features it is searched by "
             "words alone"

@@ -90,7 +90,7 @@ WAIT = 10.0  # seconds that a write waits for another process to finish writing
 class Collection:
     """Documents that come and go, found by their words and their codes.
 
-    Made with :meth:`create`, opened with :meth:`open`: in a folder, in PostgreSQL or in Milvus, with the
+    Made with :meth:`create`, opened with :meth:`open`: in a folder or in PostgreSQL, with the
     same methods and answers. Whatever a method has acknowledged by returning is on disk. Any number
     of processes may read while one writes; each search sees one committed generation as a whole, the
     newest when it began. Within a process many threads may use one collection; its operations
@@ -155,9 +155,8 @@ class Collection:
         Parameters
         ----------
         location : str or path
-            A folder; ``"postgresql://host/database#name"`` (PostgreSQL with pgvector);
-            ``"milvus://host:19530/database#name"``, or ``"milvus:///path/to/file.db#name"`` for
-            milvus-lite in this process. Without ``#name`` a collection on a server is called
+            A folder; ``"postgresql://host/database#name"`` (PostgreSQL with pgvector).
+            Without ``#name`` a collection on a server is called
             "documents". Passwords are better left to the environment; see docs/scale.md.
         hasher : Hasher, optional
             The collection keeps its own model; a hasher that is given must be the same.
@@ -202,11 +201,6 @@ class Collection:
     def location(self) -> str:
         """Where it is, without credentials."""
         return self._store.shown
-
-    @property
-    def keeps_words(self) -> bool:
-        """Whether it has an index of words, so that documents can be found by words and by both."""
-        return self._store.keeps_words
 
     @property
     def passages(self) -> int | None:
@@ -381,8 +375,8 @@ class Collection:
             What documents are found and ranked by: words and codes in one score
             (:mod:`boltzhash.search.relevance`), words alone (BM25), or codes alone. By default
             "both"; "codes" if the query is a code or features alone, if ``order`` or ``approximate``
-            is given, or if the engine keeps no index of words (see :attr:`keeps_words`); "words" if
-            the model was fitted with features and the query comes without. The answer says which.
+            is given; "words" if the model was fitted with features and the query comes without. The
+            answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
             ``{"year": 2020, "lang": ["de", "en"], "price": {">=": 3}}``; docs/filters.md shows
@@ -544,9 +538,7 @@ class Collection:
     def is_duplicate(self, text: str, min_similarity: float = MIN_SIMILARITY) -> bool:
         """Whether there is a document of which this text is a near-duplicate; see :meth:`duplicates`.
 
-        True is certain: texts have been compared. A folder and PostgreSQL find what to compare by the
-        rarest words and miss nothing; Milvus compares the documents with the nearest codes, and may.
-        If codes are made from features, the text has none: then Milvus compares all documents.
+        The rarest words of the text find what to compare, and miss nothing.
         """
         check_duplicates(min_similarity, "first")
         if not isinstance(text, str):
@@ -555,10 +547,8 @@ class Collection:
         is_near = near_duplicates_of(text, min_similarity)
 
         def answer(standing: Standing) -> bool:
-            hasher = self._hasher_of(standing)
-            found = self._store.may_be_near(
-                coded_query(hasher, text), words_of(hasher.language), min_similarity
-            )
+            words = words_of(self._hasher_of(standing).language)
+            found = self._store.may_be_near(text, words, min_similarity)
             return any(is_near(document.text) for document in found)
 
         return self._read(answer)
@@ -774,7 +764,7 @@ class Collection:
     def in_one_generation(self, work: Callable[[], T]) -> T:
         """What ``work`` returns; all that it asks of this collection is true of one generation.
 
-        It must not write, and it may be called again.
+        It must not write.
 
         >>> import tempfile
         >>> from boltzhash import LSH

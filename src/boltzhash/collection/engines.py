@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from boltzhash.collection.locations import FOLDER, Location
-from boltzhash.collection.milvus.store import MilvusStore
 from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.store import PostgresStore
 from boltzhash.collection.sqlite.store import SqliteStore
@@ -33,12 +32,11 @@ class Engine(NamedTuple):
 ENGINES: dict[str, Engine] = {  # by the scheme of their URLs
     FOLDER: Engine(SqliteStore),
     "postgresql": Engine(PostgresStore, ("PGPASSWORD", "~/.pgpass")),
-    "milvus": Engine(MilvusStore, ("MILVUS_TOKEN",)),
 }
 
 _SAME = {"postgres": "postgresql"}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_LOCATIONS = "a folder, " + " or ".join(f"{name}://…" for name in ENGINES if name != FOLDER)
+_LOCATIONS = " or ".join("a folder" if name == FOLDER else f"{name}://…" for name in ENGINES)
 
 
 def open_store(location: Location, wait: float) -> Store:
@@ -61,7 +59,7 @@ def create_store(
 
 
 def parse_location(location: str | Path) -> Location:
-    """A folder, or ``postgresql://host/database#name``, ``milvus://host:19530/database#name``.
+    """A folder, or ``postgresql://host/database#name``.
 
     What follows ``#`` names the collection on the engine; the default is "documents".
 
@@ -70,7 +68,7 @@ def parse_location(location: str | Path) -> Location:
     >>> parse_location("mysql://host/db")
     Traceback (most recent call last):
     ...
-    ValueError: a collection is a folder, postgresql://… or milvus://…, got 'mysql://…'
+    ValueError: a collection is a folder or postgresql://…, got 'mysql://…'
     """
     if isinstance(location, Path):
         return Location(FOLDER, str(location))

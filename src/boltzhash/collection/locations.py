@@ -41,7 +41,7 @@ class Location(NamedTuple):
     def has_password(self) -> bool:
         """Whether the URL alone gives access, so others should not see it.
 
-        >>> Location("milvus", "milvus://root:secret@host").has_password()
+        >>> Location("postgresql", "postgresql://ann:secret@host").has_password()
         True
         """
         if self.kind == FOLDER:
@@ -54,7 +54,7 @@ class Location(NamedTuple):
     def without_secrets(self, message: str) -> str:
         """A message from the engine without anything in the URL that gives access.
 
-        >>> Location("milvus", "milvus://root:s%2Fcret@host").without_secrets("wrong: s/cret")
+        >>> Location("postgresql", "postgresql://a:s%2Fcret@host").without_secrets("wrong: s/cret")
         'wrong: ***'
         """
         for secret in self._secrets():

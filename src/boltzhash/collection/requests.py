@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.store import Store, keeps_no_words
+from boltzhash.collection.store import Store
 from boltzhash.encoding.coding import CodedQuery, Query
 from boltzhash.hashers import Hasher
 from boltzhash.search.order import DEFAULT_ORDER, check_order
@@ -42,12 +42,10 @@ def checked_search(
         check_order(order)
     of_codes = order is not None or approximate
     if by is None:
-        by = natural_way(query, has_words=store.keeps_words, of_codes=of_codes)
-    check_way(by, query, hasher, has_words=store.keeps_words)
+        by = natural_way(query, has_words=True, of_codes=of_codes)
+    check_way(by, query, hasher, has_words=True)
     if by != "codes" and of_codes:
         raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
-    if by != "codes" and not store.keeps_words:
-        raise keeps_no_words(store.shown)
     return SearchRequest(int(k), by, order or DEFAULT_ORDER, parse_where(where), approximate)
 
 

@@ -30,7 +30,6 @@ Mask = NDArray[np.bool_]  # by place, so that number 0 means nothing
 OnBatch = Callable[[int, int], object]
 
 BATCH = 1024  # documents per transaction
-NEAREST = 1000  # documents whose texts are compared where there is no index of words
 # Of what servers keep. 2 notes what an interrupted add has to resume from, 3 lets filters look into
 # lists and objects.
 FORMAT_VERSION = 3
@@ -93,13 +92,12 @@ class Store(Protocol):
 
     shown: str  # where it is, without credentials
     format_version: int
-    keeps_words: bool  # whether documents can be found by their words
     passages: int | None  # about how many words a passage has, if documents are cut into passages
 
     def close(self) -> None: ...
 
     def read(self, answer: Callable[[Standing], T]) -> T:
-        """What ``answer`` returns in one committed generation; it may be called again."""
+        """What ``answer`` returns in one committed generation."""
 
     def write(self, change: Callable[[Standing], T]) -> T:
         """Do ``change`` wholly or not at all.
@@ -153,10 +151,8 @@ class Store(Protocol):
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
 
-    def may_be_near(
-        self, query: CodedQuery, words: Words, min_similarity: float
-    ) -> Iterable[Document]:
-        """Documents whose texts may be at least that similar to the query's, likeliest first."""
+    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+        """Documents whose texts may be at least that similar, likeliest first."""
 
     def ranked(
         self,
@@ -171,8 +167,7 @@ class Store(Protocol):
     ) -> Found:
         """The best by words, or by words and codes; in order of (score, distance, insertion).
 
-        ``wanted`` is what is asked for in ``words``; ``whole`` as in ``top_k``. Only if it
-        ``keeps_words``.
+        ``wanted`` is what is asked for in ``words``; ``whole`` as in ``top_k``.
         """
 
     def n_passing(self, conditions: list[Condition]) -> int:
@@ -248,19 +243,6 @@ class Store(Protocol):
         """Keep what was measured about the index; called outside ``write``."""
 
 
-def with_nearest_codes(store: Store, query: CodedQuery) -> Iterable[Document]:
-    """What :meth:`Store.may_be_near` gives where there is no index of words.
-
-    All documents if the query has no code either.
-    """
-    if query.code is None:
-        yield from (coded.document for coded in store.coded_here())
-        return
-    for hit in store.top_k(query.code, NEAREST, []):
-        assert hit.document is not None  # a collection has its documents
-        yield hit.document
-
-
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
     """Raise if a document has an id that is already there, or that another in its batch has."""
     seen: set[Id] = set()
@@ -302,13 +284,6 @@ def no_such_collection(shown: str) -> NoSuchCollectionError:
 
 def exists_already(shown: str) -> FileExistsError:
     return FileExistsError(f"{shown} is already a collection: open it, or delete it first")
-
-
-def keeps_no_words(shown: str) -> ValueError:
-    return ValueError(
-        f"{shown} keeps no index of words, as Milvus had none up to 2.3: search it by codes, or keep "
-        "the collection in a folder or in PostgreSQL"
-    )
 
 
 def has_no_passages(shown: str) -> ValueError:

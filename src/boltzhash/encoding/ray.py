@@ -31,7 +31,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.storage.codes import write_codes
 from boltzhash.threads import in_batches
 
-_BATCH = 2048  # documents written at a time; Milvus can overwrite 2,500
+_BATCH = 2048  # documents written at a time
 _RETRIES = 5  # of a shard whose worker was lost
 
 

@@ -42,9 +42,7 @@ def ways_of_searching(collection: Collection) -> dict[str, Way]:
 
     if collection.hasher.n_feature_columns is not None:
         return {"words": way("words")}
-    return {
-        by: way(by) for by in (("words", "codes", "both") if collection.keeps_words else ("codes",))
-    }
+    return {by: way(by) for by in ("words", "codes", "both")}
 
 
 def measures_of(k: int) -> dict[str, Measure]:

@@ -168,7 +168,7 @@ By = Annotated[
     Literal["both", "words", "codes"] | None,
     Field(
         description="What documents are found and ranked by: words and codes in one score, words alone, "
-        "or codes alone. If it is left out both, or codes where the collection keeps no index of words, "
+        "or codes alone. If it is left out both, "
         "or words for a text without features where codes are made from features"
     ),
 ]
@@ -647,9 +647,6 @@ class Stats(Answer):
     model: str
     bytes: dict[str, int]
     bytes_per_document: dict[str, float]
-    keeps_words: Annotated[
-        bool, Field(description="Whether documents can be found by words, and by both")
-    ]
     writing: Annotated[bool, Field(description="Whether documents can be added and deleted")]
     version: str
 

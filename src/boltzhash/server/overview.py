@@ -84,22 +84,17 @@ class Overviews:
 
 
 def describe(collection: Collection) -> tuple[list[Topic], list[str]]:
-    """The topics of a collection, the largest first, and a question about each that has one.
-
-    There are no questions where texts find nothing: neither by words, nor by codes made from features.
-    """
+    """The topics of a collection, the largest first, and a question about each that has one."""
     sampled = _sample(collection)
     if sampled is None:
         return [], []
     topics: list[Topic] = []
     questions: list[str] = []
-    answers_texts = collection.keeps_words or collection.hasher.n_feature_columns is None
     sizes = np.bincount(sampled.groups)
     for group in np.argsort(-sizes, kind="stable").tolist():
         words = _topic_words(collection, sampled, group)
         if words:
             topics.append(Topic(words, round(float(sizes[group] / sizes.sum()), 4)))
-        if words and answers_texts:
             questions.append(_question(collection, sampled, group) or " ".join(words[:2]))
     return topics, list(dict.fromkeys(questions))
 

@@ -337,7 +337,6 @@ async def stats(service: Served) -> Response:
         kept = {name: told[name] for name in messages.Stats.model_fields if name in told}
         return {
             **kept,
-            "keeps_words": collection.keeps_words,
             "writing": service.settings.api_key is not None,
             "version": __version__,
         }

@@ -13,7 +13,6 @@ from boltzhash import LSH
 from boltzhash.collection import Collection
 from boltzhash.collection.postgres import codes, pages, words
 from boltzhash.collection.postgres.pages import Documents, pages_of, with_words
-from boltzhash.collection.store import NEAREST
 from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.search.counted import DocumentCounter
@@ -148,12 +147,12 @@ def test_a_word_of_many_documents(
 
 @pytest.mark.engines
 def test_a_near_duplicate_is_found_by_its_words(location: str, hasher: LSH) -> None:
-    """Though more documents than are compared by codes are nearer by code."""
+    """Though a thousand documents are nearer by code."""
     unknown = " ".join(f"n{i}" for i in range(40))
     with Collection.create(location, hasher) as collection:
-        collection.add({"id": i, "text": "moon orbit"} for i in range(NEAREST + 100))
+        collection.add({"id": i, "text": "moon orbit"} for i in range(1100))
         collection.add([{"id": "near", "text": f"{unknown} bread butter"}])
-        assert "near" not in collection.search(f"{unknown} moon orbit", NEAREST, by="codes").ids
+        assert "near" not in collection.search(f"{unknown} moon orbit", 1000, by="codes").ids
         assert collection.is_duplicate(f"{unknown} moon orbit")
         assert not collection.is_duplicate(f"{unknown} moon orbit", 0.99)
         collection.delete(["near"])

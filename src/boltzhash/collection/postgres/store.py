@@ -91,7 +91,6 @@ class PostgresStore:
 
     format_version = FORMAT_VERSION
     passages: int | None = None
-    keeps_words = True
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
         self._name = location.name
@@ -361,11 +360,7 @@ class PostgresStore:
         (last,) = self._run("SELECT last_place FROM state").fetchone()
         return places_passing(self._connection, conditions, int(last) + 1)
 
-    def may_be_near(
-        self, query: CodedQuery, words: Words, min_similarity: float
-    ) -> Iterable[Document]:
-        text = query.text
-        assert text is not None  # what is compared with texts is a text
+    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
         index = self._words.index(words, looked_up_for(words, text))
         places = places_that_may_be_near(index, words, text, min_similarity)
         if places is None:

@@ -80,8 +80,6 @@ class SqliteStore:
     cut into passages of so many words.
     """
 
-    keeps_words = True
-
     def __init__(
         self,
         location: Location,
@@ -255,11 +253,7 @@ class SqliteStore:
         allowed = self._allowed(conditions)
         return mask if allowed is None else mask & allowed
 
-    def may_be_near(
-        self, query: CodedQuery, words: Words, min_similarity: float
-    ) -> Iterable[Document]:
-        text = query.text
-        assert text is not None  # what is compared with texts is a text
+    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
         places = self._words.ask(
             self._database,
             self._state,

@@ -233,7 +233,7 @@ class MapPage {
     const asked = { k: region === null ? MOST_LIT : MOST_WITHIN, region, where };
     if (like !== null) asked.id = like;
     else if (isAsked) asked.text = q;
-    if (isAsked && by !== "both" && this.stats.keeps_words) asked.by = by;
+    if (isAsked && by !== "both") asked.by = by;
     if (region !== null && region !== this.headed) { // what is known of it at once
       this.#list([...regionHead(this.told, region, this.#acts()), skeleton("for-lines", 3)]);
     }

@@ -27,10 +27,8 @@ export function searchView(main, state, { stats, go, focus }) {
     onchange: () => step.rest(),
   });
   // Where codes are made from vectors, a text has none: it is asked by words, a document by both.
-  const choosesWay = stats.keeps_words && stats.features === null;
-  const hint = stats.keeps_words
-    ? operators()
-    : element("p", { class: "hint" }, "This collection keeps no index of words: it is searched by codes alone.");
+  const choosesWay = stats.features === null;
+  const hint = operators();
   const filters = filterBar({
     where: state.where,
     counts: countsNow,

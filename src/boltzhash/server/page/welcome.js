@@ -10,9 +10,9 @@ let overview = null; // is asked for once
 
 export function welcome(stats, go) {
   const body = element("div", { class: "about-collection" }, skeleton("for-lines", 2));
-  const found = stats.keeps_words && stats.features !== null
+  const found = stats.features !== null
     ? "found by their words; “More like this” also compares codes, which are made from vectors"
-    : stats.keeps_words ? "found by their words and by what they are about" : "found by what they are about";
+    : "found by their words and by what they are about";
   overview ??= get("overview");
   overview.then((told) => body.replaceChildren(...about(told, go)), () => {
     overview = null; // the next time, perhaps; searching works without

@@ -1,1 +1,0 @@
-"""A collection in Milvus."""
