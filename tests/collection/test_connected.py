@@ -383,25 +383,6 @@ def test_where_few_pass_a_filter_search_is_exact(
 
 
 @pytest.mark.engines
-def test_an_index_over_the_codes_of_all_documents_is_given_up(
-    postgres_url: str, name: str, long_hasher: LSH
-) -> None:
-    """As a boltzhash before distinct codes left it."""
-    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
-        collection.add(documents(50))
-        run = collection._store._run
-        run("CREATE INDEX nearest ON codes USING hnsw (code bit_hamming_ops)")
-        run(
-            """UPDATE state SET format_version = 4, approximate = '{"index": "hnsw", "recall": 1}'"""
-        )
-    with Collection.open(f"{postgres_url}#{name}") as collection:
-        with pytest.raises(ValueError, match="has no approximate index: call build_approximate"):
-            collection.search("star", approximate=True)
-        assert collection.build_approximate(["star moon"])["recall"] == 1
-        assert len(collection.search("star", approximate=True)) == 10
-
-
-@pytest.mark.engines
 @pytest.mark.parametrize("wait", [0, 0.2])
 def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: float) -> None:
     with (
@@ -448,6 +429,14 @@ def test_a_changed_code_is_found(postgres_url: str, name: str, hasher: LSH) -> N
         collection._store._run("DELETE FROM codes WHERE place = 2")
         with pytest.raises(CollectionError, match="counts 3 documents and has 2 codes"):
             collection.check()
+
+
+@pytest.mark.engines
+def test_another_format_is_refused(postgres_url: str, name: str, hasher: LSH) -> None:
+    with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
+        collection._store._run("UPDATE state SET format_version = 7")
+    with pytest.raises(CollectionError, match="format version 7, this boltzhash reads 1: index"):
+        Collection.open(f"{postgres_url}#{name}")
 
 
 @pytest.mark.engines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boltzhash.collection.recall import Effort, effort_of, is_measured, least_effort
+from boltzhash.collection.recall import Effort, least_effort
 
 # The distances of what is found of the five nearest, by how much is looked at.
 ANSWERS = {None: [1, 1, 2, 3, 3], 10: [1, 2, 4, 4, 5], 20: [1, 1, 3, 3, 4], 40: [1, 1, 2, 3, 3]}
@@ -34,18 +34,3 @@ def test_where_none_finds_enough_it_is_the_most() -> None:
 
 def test_an_empty_collection_misses_nothing() -> None:
     assert least_effort(lambda *_: [], 2, [10, 20], 0.95) == Effort(10, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("about", "effort"),
-    [
-        ({"index": "hnsw", "effort": 400, "recall": 0.97}, 400),
-        ({"index": "ivf", "n_probe": 7, "recall": 0.9}, 7),
-        ({"index": "hnsw", "recall": 0.9}, 100),
-    ],
-)
-def test_indexes_of_earlier_versions_are_searched_as_they_were(
-    about: dict[str, object], effort: int
-) -> None:
-    assert is_measured(about)
-    assert effort_of(about) == effort

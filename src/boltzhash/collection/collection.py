@@ -35,7 +35,7 @@ from boltzhash.collection.models import (
     check_made_by,
     check_reads_texts,
 )
-from boltzhash.collection.recall import effort_of, held_out_queries, is_measured, least_effort
+from boltzhash.collection.recall import held_out_queries, least_effort
 from boltzhash.collection.requests import (
     SearchRequest,
     check_not_empty,
@@ -165,7 +165,7 @@ class Collection:
             :class:`boltzhash.errors.CollectionBusyError`.
 
         Raises :class:`boltzhash.errors.CollectionError` if there is no collection, if it is damaged, or
-        if a newer boltzhash wrote it; one of an older format is brought up to date.
+        if its format is not that of this boltzhash.
         """
         check_wait(wait)
         store = open_store(parse_location(location), wait)
@@ -495,12 +495,11 @@ class Collection:
     ) -> list[Hit]:
         effort = None
         if request.approximate:
-            if not is_measured(standing.approximate):
+            if standing.approximate is None:
                 raise ValueError(
                     f"{self.location} has no approximate index: call build_approximate"
                 )
-            assert standing.approximate is not None
-            effort = effort_of(standing.approximate)
+            effort = standing.approximate["effort"]
         hasher = self._hasher_of(standing)
         hits = self._store.top_k(
             code_of(hasher, coded),
@@ -764,7 +763,7 @@ class Collection:
     def in_one_generation(self, work: Callable[[], T]) -> T:
         """What ``work`` returns; all that it asks of this collection is true of one generation.
 
-        It must not write.
+        It must not write, and it may be called again.
 
         >>> import tempfile
         >>> from boltzhash import LSH

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from boltzhash.corpus import Document
 
 N_QUERIES = 200
-EARLIER_EFFORT = 100  # candidates of HNSW
 
 
 def held_out_queries(documents: Iterator[Document], seed: int = 0) -> list[str]:
@@ -59,13 +58,3 @@ def least_effort(
         if found.recall >= recall:
             break
     return found
-
-
-def is_measured(approximate: dict[str, Any] | None) -> bool:
-    """Whether there is an approximate index whose recall is known: no other is searched."""
-    return approximate is not None and "recall" in approximate
-
-
-def effort_of(approximate: dict[str, Any]) -> int:
-    """How much is looked at; earlier versions called it otherwise, or did not say."""
-    return int(approximate.get("effort", approximate.get("n_probe", EARLIER_EFFORT)))

@@ -51,7 +51,6 @@ def trail_of(documents: Iterator[Given], came_to: dict[str, Any]) -> Trail:
     trail = Trail()
     trail.follow(itertools.islice(documents, came_to["done"]))
     note = trail.note(came_to["name"])
-    came_to = {"checksum": note["checksum"], **came_to}  # older collections have noted none
     if note == came_to:
         return trail
     number, last_id = came_to["done"] - 1, came_to["last_id"]

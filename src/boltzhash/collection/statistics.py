@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boltzhash.collection.recall import is_measured
-from boltzhash.collection.store import Standing, Store
+from boltzhash.collection.store import FORMAT_VERSION, Standing, Store
 from boltzhash.hashers import Hasher
 
 
@@ -26,10 +25,10 @@ def statistics(store: Store, standing: Standing, hasher: Hasher) -> dict[str, An
         "features": hasher.n_feature_columns,
         "model": standing.model,
         "generation": standing.generation,
-        "format_version": store.format_version,
+        "format_version": FORMAT_VERSION,
         "unfinished": standing.unfinished,
         "rehash": rehash if standing.next_model else None,
-        "approximate": standing.approximate if is_measured(standing.approximate) else None,
+        "approximate": standing.approximate,
         "bytes": size,
         "bytes_per_document": {
             part: round(number / n, 1) for part, number in size.items() if n and part != "models"

@@ -29,10 +29,8 @@ Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]  # by place, so that number 0 means nothing
 OnBatch = Callable[[int, int], object]
 
+FORMAT_VERSION = 1
 BATCH = 1024  # documents per transaction
-# Of what servers keep. 2 notes what an interrupted add has to resume from, 3 lets filters look into
-# lists and objects.
-FORMAT_VERSION = 3
 
 
 class Standing(NamedTuple):
@@ -91,13 +89,12 @@ class Store(Protocol):
     """
 
     shown: str  # where it is, without credentials
-    format_version: int
     passages: int | None  # about how many words a passage has, if documents are cut into passages
 
     def close(self) -> None: ...
 
     def read(self, answer: Callable[[Standing], T]) -> T:
-        """What ``answer`` returns in one committed generation."""
+        """What ``answer`` returns in one committed generation; it may be called again."""
 
     def write(self, change: Callable[[Standing], T]) -> T:
         """Do ``change`` wholly or not at all.
@@ -270,11 +267,10 @@ def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
     return {coded.document.id: coded for coded in batch}
 
 
-def check_format_version(version: int, shown: str, newest: int = FORMAT_VERSION) -> None:
-    if version > newest:
+def check_format_version(version: int, shown: str) -> None:
+    if version != FORMAT_VERSION:
         raise CollectionError(
-            f"{shown} has format version {version}; this boltzhash reads up to {newest}. "
-            "Update boltzhash"
+            f"{shown} has format version {version}, this boltzhash reads {FORMAT_VERSION}: index again"
         )
 
 

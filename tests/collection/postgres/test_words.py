@@ -196,25 +196,6 @@ def test_many_overwritten_documents_are_forgotten(
 
 
 @pytest.mark.engines
-def test_a_collection_without_words_is_given_them(
-    location: str, hasher: LSH, folder: Collection
-) -> None:
-    """As a boltzhash before words left it."""
-    with Collection.create(location, hasher) as collection:
-        for made in (collection, folder):
-            made.add(documents(60))
-            made.delete(["doc-3"])
-        store: Any = collection._store
-        store._run("DROP TABLE word_segments, word_pages")
-        store._run("ALTER TABLE state DROP COLUMN language, DROP COLUMN word_rules")
-        store._run("UPDATE state SET format_version = 2")
-    with Collection.open(location) as collection:
-        assert collection.stats()["format_version"] == 5
-        check_same_answers(collection, folder, QUESTIONS)
-        collection.check()
-
-
-@pytest.mark.engines
 def test_words_of_another_version_are_made_again(
     location: str, hasher: LSH, folder: Collection
 ) -> None:

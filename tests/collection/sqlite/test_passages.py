@@ -241,9 +241,9 @@ def test_more_like_compares_wholes(made: Path, texts: Texts, hasher: Hasher) -> 
             "the code of document number",
         ),
         ("DELETE FROM passages WHERE passage & 7 = 1", "it counts .* passages and has"),
-        ("UPDATE cutting SET n_passages = 7", "it counts 7 passages and has"),
-        ("UPDATE cutting SET passage_words = 'x'", "its passage_words is 'x'"),
-        ("DELETE FROM cutting", "it has no state"),
+        ("UPDATE state SET n_passages = 7", "it counts 7 passages and has"),
+        ("UPDATE state SET passage_words = 'x'", "its passage_words is 'x'"),
+        ("DELETE FROM state", "it has no state"),
     ],
 )
 def test_damage_to_passages_is_found(made: Path, change: str, message: str) -> None:
@@ -272,17 +272,6 @@ def test_passages_that_do_not_cover_a_text_are_found(made: Path) -> None:
         pytest.raises(CollectionError, match="passages do not cover the documents"),
     ):
         collection.check()
-
-
-def test_only_collections_with_passages_have_the_new_format(
-    made: Path, tmp_path: Path, hasher: Hasher
-) -> None:
-    """Others can still be read by an older boltzhash, which refuses these by their version."""
-    with Collection.open(made) as collection:
-        assert (collection.passages, collection.stats()["format_version"]) == (PASSAGE, 3)
-    with Collection.create(tmp_path / "plain", hasher) as plain:
-        assert (plain.passages, plain.stats()["format_version"]) == (None, 2)
-        assert plain.stats()["passages"] is None
 
 
 def test_what_cannot_be_cut_is_refused(tmp_path: Path, hasher: Hasher) -> None:

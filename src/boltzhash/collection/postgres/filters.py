@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from boltzhash.collection.filters import (
@@ -135,14 +135,3 @@ def _literally(text: str) -> str:
 
 def _jsonb(value: Scalar) -> str:
     return json.dumps(_stored(value), ensure_ascii=False)
-
-
-def look_into_fields(run: Callable[..., Any]) -> None:
-    """What formats before the third lack: they kept [] for whatever is a list or an object."""
-    nested = run(
-        "SELECT place, metadata::text FROM documents WHERE EXISTS "
-        "(SELECT 1 FROM jsonb_each(fields) WHERE jsonb_typeof(value) = 'array')"
-    )
-    for place, metadata in nested.fetchall():
-        fields = fields_json(json.loads(metadata))
-        run("UPDATE documents SET fields = %s WHERE place = %s", [fields, place])

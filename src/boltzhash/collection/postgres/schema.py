@@ -15,32 +15,7 @@ state       one row: see ``store.Standing``. ``unfinished`` and ``approximate`` 
 
 from __future__ import annotations
 
-# 2 notes what an interrupted add has to resume from, 3 lets filters look into lists and objects, 4 has
-# words, 5 has an approximate index over distinct codes.
-FORMAT_VERSION = 5
-
-_WORDS = """
-CREATE TABLE word_segments (
-    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    size bigint NOT NULL,
-    n_documents bigint NOT NULL,
-    n_gone bigint NOT NULL,
-    places bytea NOT NULL,
-    lengths bytea NOT NULL,
-    gone bytea NOT NULL
-);
-CREATE TABLE word_pages (
-    segment bigint NOT NULL,
-    first bigint NOT NULL,
-    contents bytea NOT NULL,
-    PRIMARY KEY (segment, first)
-);
-ALTER TABLE word_segments ALTER places SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL,
-    ALTER gone SET STORAGE EXTERNAL;
-ALTER TABLE word_pages ALTER contents SET STORAGE EXTERNAL;
-"""
-
-TABLES = f"""
+TABLES = """
 CREATE TABLE documents (
     place bigint PRIMARY KEY,
     number bigint UNIQUE,
@@ -71,17 +46,25 @@ CREATE TABLE state (
     language text NOT NULL,
     word_rules text NOT NULL
 );
-{_WORDS}
+CREATE TABLE word_segments (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    size bigint NOT NULL,
+    n_documents bigint NOT NULL,
+    n_gone bigint NOT NULL,
+    places bytea NOT NULL,
+    lengths bytea NOT NULL,
+    gone bytea NOT NULL
+);
+CREATE TABLE word_pages (
+    segment bigint NOT NULL,
+    first bigint NOT NULL,
+    contents bytea NOT NULL,
+    PRIMARY KEY (segment, first)
+);
+ALTER TABLE word_segments ALTER places SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL,
+    ALTER gone SET STORAGE EXTERNAL;
+ALTER TABLE word_pages ALTER contents SET STORAGE EXTERNAL;
 """
-
-# What the format of a version lacks, beginning with version 1. The words are made afterwards.
-UPGRADES = {
-    1: "ALTER TABLE state ADD COLUMN IF NOT EXISTS unfinished json",
-    2: "SELECT",  # ``fields`` is made again: see ``filters.look_into_fields``
-    3: "ALTER TABLE state ADD COLUMN language text NOT NULL DEFAULT '', "
-    f"ADD COLUMN word_rules text NOT NULL DEFAULT ''; {_WORDS}",
-    4: "DROP INDEX IF EXISTS nearest; UPDATE state SET approximate = NULL",  # it finds too little
-}
 
 # HNSW over distinct codes. Documents that share a code are each other's nearest and fill each other's
 # lists of neighbours, so a graph over the codes of all documents falls into islands, and a search never

@@ -28,7 +28,6 @@ from boltzhash.collection.postgres.codes import (
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import (
     clause_of,
-    look_into_fields,
     original_text,
     original_value,
     storable_text,
@@ -46,14 +45,13 @@ from boltzhash.collection.postgres.rows import (
 )
 from boltzhash.collection.postgres.schema import (
     APPROXIMATE,
-    FORMAT_VERSION,
     NOT_APPROXIMATE,
     TABLES,
-    UPGRADES,
     codes_table,
 )
 from boltzhash.collection.postgres.words import PostgresWords, language_of
 from boltzhash.collection.store import (
+    FORMAT_VERSION,
     Counts,
     FieldValue,
     Found,
@@ -89,7 +87,6 @@ _PAGE = 1000  # documents fetched at a time
 class PostgresStore:
     """One connection. ``coder`` is given if the collection is to be created."""
 
-    format_version = FORMAT_VERSION
     passages: int | None = None
 
     def __init__(self, location: Location, wait: float, coder: Coder | None = None) -> None:
@@ -163,25 +160,12 @@ class PostgresStore:
         if self._run("SELECT to_regclass(%s)", [f'"{self._name}".state']).fetchone() == (None,):
             raise no_such_collection(self.shown)
         (version,) = self._run("SELECT format_version FROM state").fetchone()
-        check_format_version(version, self.shown, FORMAT_VERSION)
-        if version < FORMAT_VERSION:
-            self._upgrade()
+        check_format_version(version, self.shown)
         if not self._words.are_ours():
             self.write(self._make_words)
 
-    def _upgrade(self) -> None:
-        """All steps in one transaction: afterwards the tables are upgraded, or as they were."""
-        with self._connection.transaction():
-            # none is left if another client was faster
-            (version,) = self._run("SELECT format_version FROM state FOR UPDATE").fetchone()
-            for step in range(version, FORMAT_VERSION):
-                self._run(UPGRADES[step])
-                if step == 2:
-                    look_into_fields(self._run)
-            self._run("UPDATE state SET format_version = %s", [FORMAT_VERSION])
-
     def _make_words(self, standing: Standing) -> None:
-        """Of a collection whose format had none, or whose words another version has made."""
+        """Make the words again where another version of PyStemmer has made them."""
         if not self._words.are_ours():  # another client may have been faster
             language = language_of(self.load_model(standing.model))
             self._words.make(language, self._placed_documents())

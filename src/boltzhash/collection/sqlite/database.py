@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import NamedTuple, get_type_hints
 from urllib.parse import quote
 
-from boltzhash.collection.sqlite.schema import (
-    APPLICATION_ID,
-    FORMAT_VERSION,
-    UPGRADES,
-    WITH_PASSAGES,
-)
+from boltzhash.collection.sqlite.schema import APPLICATION_ID
+from boltzhash.collection.store import check_format_version
 from boltzhash.errors import (
     CollectionBusyError,
     CollectionError,
@@ -48,7 +44,7 @@ def is_database_in(folder: str | Path) -> bool:
 
 
 class State(NamedTuple):
-    """Where the collection stands: the row of ``state``, and that of ``cutting`` if there is one."""
+    """Where the collection stands: the row of ``state``."""
 
     generation: int  # raised by every transaction that writes
     n_documents: int
@@ -58,12 +54,12 @@ class State(NamedTuple):
     changes_since: int  # the log of changes reaches back to this generation
     n_changes: int  # how many entries that log has
     indexing: str | None  # what an interrupted add has to resume from
-    passage_words: int | None = None  # about as many as a passage has, if documents are cut
-    n_passages: int = 0
+    passage_words: int | None  # about as many as a passage has, if documents are cut
+    n_passages: int
 
 
 _TYPES = get_type_hints(State)
-_OF_ALL = tuple(name for name in State._fields if name not in State._field_defaults)
+_SELECT = f"SELECT {', '.join(State._fields)} FROM state"
 
 
 class Database:
@@ -163,12 +159,10 @@ class Database:
         )
 
     def state(self) -> State:
-        is_cut = self.version >= WITH_PASSAGES
-        names, tables = (State._fields, "state, cutting") if is_cut else (_OF_ALL, "state")
-        row = self.connection.execute(f"SELECT {', '.join(names)} FROM {tables}").fetchone()
+        row = self.connection.execute(_SELECT).fetchone()
         if row is None:
             raise CollectionError(f"{self.path} is damaged: it has no state")
-        for name, value in zip(names, row, strict=True):
+        for name, value in zip(State._fields, row, strict=True):
             if not isinstance(value, _TYPES[name]):
                 raise CollectionError(f"{self.path} is damaged: its {name} is {value!r}")
         return State(*row)
@@ -250,32 +244,9 @@ class Database:
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION_ID:
             raise CollectionError(f"{self.path} is an SQLite file, but not a collection")
-        if version > WITH_PASSAGES:
-            raise CollectionError(
-                f"{self.path} has format version {version}; this boltzhash reads up to "
-                f"{WITH_PASSAGES}. Update boltzhash"
-            )
-        if version < FORMAT_VERSION:
-            self._upgrade()
-        self.version = max(version, FORMAT_VERSION)
-        self.passage_words: int | None = None  # which never changes
-        if self.version >= WITH_PASSAGES:
-            row = self.connection.execute("SELECT passage_words FROM cutting").fetchone()
-            self.passage_words = row[0] if row is not None else None
-
-    def _upgrade(self) -> None:
-        """All steps in one transaction: afterwards the file is upgraded, or as it was."""
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-            for step in range(version, FORMAT_VERSION):  # none if another process was faster
-                UPGRADES[step](self.connection)
-            self.connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-            self.connection.execute("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
-            raise
+        check_format_version(version, str(self.path))
+        row = self.connection.execute("SELECT passage_words FROM state").fetchone()
+        self.passage_words: int | None = row[0] if row is not None else None  # never changes
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

@@ -37,7 +37,7 @@ def rehash(
                 raise rehash_taken_over(str(folder))
             rows = _without_new_code(database, last, batch)
             if not rows and last == 0:
-                replace_codes(database.connection, passages=state.passage_words is not None)
+                replace_codes(database.connection)
                 start_changes_anew(database.connection, state.generation)
                 database.connection.execute(
                     "UPDATE state SET model = ?, n_bits = ?, next_model = NULL",
@@ -64,8 +64,7 @@ def _start(database: Database, folder: Path, coder: Coder) -> bool:
         if state.next_model != coder.model:
             save_model(folder, coder)
             database.connection.execute("DELETE FROM next_codes")
-            if state.passage_words is not None:
-                database.connection.execute("DELETE FROM next_passages")
+            database.connection.execute("DELETE FROM next_passages")
             database.connection.execute("UPDATE state SET next_model = ?", (coder.model,))
     with database.writing() as state:  # so that nobody saves another one at this moment
         remove_models_but(folder, [state.model, state.next_model])

@@ -1,4 +1,4 @@
-"""The tables of a collection, and the upgrade from older formats.
+"""The tables of a collection.
 
 documents   what the user gave; ``place`` is the order of insertion and is never used twice
 codes       the code of each document, and whether the model knew any word of it
@@ -7,13 +7,10 @@ fields      the index behind ``where``: a row for each value of a metadata field
             included, and one with an empty blob for each that is a list or an object
 changes     the log of places that were overwritten or deleted, for readers that have codes mapped
 state       one row: see ``database.State``
-
-A collection whose documents are cut into passages has three more:
-
-passages       the code of each passage, and where it is in its document; ``passage`` is the document's
-               place and, in the lowest :data:`PASSAGE_BITS` bits, its number in the document
+passages    the code of each passage, and where it is in its document; ``passage`` is the document's
+            place and, in the lowest :data:`PASSAGE_BITS` bits, its number in the document. Empty if
+            documents are not cut into passages
 next_passages  the same of a rehash under way
-cutting        one row, also of ``database.State``: words of a passage, and how many passages there are
 """
 
 from __future__ import annotations
@@ -21,24 +18,31 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from boltzhash.collection.filters import seen_fields
+from boltzhash.collection.store import FORMAT_VERSION
 from boltzhash.corpus.documents import Id, Scalar
 
 APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
-FORMAT_VERSION = 2  # 2 has fields inside fields and the members of lists in ``fields``
-# Of a collection with passages. Others stay what an older boltzhash reads, and can be opened by who may
-# not write to them.
-WITH_PASSAGES = 3
-
 PASSAGE_BITS = 32
 
 _CODES = """
 CREATE TABLE {name} (
     place INTEGER PRIMARY KEY, code BLOB NOT NULL, known INTEGER NOT NULL, checksum INTEGER NOT NULL
+)
+"""
+
+_PASSAGES = """
+CREATE TABLE {name} (
+    passage INTEGER PRIMARY KEY,
+    code BLOB NOT NULL,
+    known INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL
 )
 """
 
@@ -55,6 +59,8 @@ CREATE TABLE documents (
 """,
     _CODES.format(name="codes"),
     _CODES.format(name="next_codes"),
+    _PASSAGES.format(name="passages"),
+    _PASSAGES.format(name="next_passages"),
     """
 CREATE TABLE fields (
     field TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (field, value, place)
@@ -75,28 +81,12 @@ CREATE TABLE state (
     next_model TEXT,
     changes_since INTEGER NOT NULL,
     n_changes INTEGER NOT NULL,
-    indexing TEXT
+    indexing TEXT,
+    passage_words INTEGER,
+    n_passages INTEGER NOT NULL
 )
 """,
 ]
-
-_PASSAGES = """
-CREATE TABLE {name} (
-    passage INTEGER PRIMARY KEY,
-    code BLOB NOT NULL,
-    known INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    stop INTEGER NOT NULL
-)
-"""
-_CUTTING = """
-CREATE TABLE cutting (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    passage_words INTEGER NOT NULL,
-    n_passages INTEGER NOT NULL
-)
-"""
 
 
 def create_tables(
@@ -106,28 +96,24 @@ def create_tables(
 
     ``passages`` is how many words a passage has, if documents are cut into passages.
     """
-    _make_tables(connection)
-    if passages is not None:
-        for table in (_PASSAGES.format(name="passages"), _PASSAGES.format(name="next_passages")):
-            connection.execute(table)
-        connection.execute(_CUTTING)
-        connection.execute("INSERT INTO cutting VALUES (1, ?, 0)", (passages,))
-    _set_state(connection, generation=0, n_documents=0, model=model, n_bits=n_bits)
+    for table in _TABLES:
+        connection.execute(table)
+    connection.execute(
+        "INSERT INTO state (one, generation, n_documents, model, n_bits, changes_since, n_changes, "
+        "passage_words, n_passages) VALUES (1, 0, 0, ?, ?, 0, 0, ?, 0)",
+        (model, n_bits, passages),
+    )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    version = FORMAT_VERSION if passages is None else WITH_PASSAGES
-    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
-def replace_codes(connection: sqlite3.Connection, *, passages: bool) -> None:
-    """Put ``next_codes`` in the place of ``codes``, and the same for passages if there are any."""
-    connection.execute("DROP TABLE codes")
-    connection.execute("ALTER TABLE next_codes RENAME TO codes")
-    connection.execute(_CODES.format(name="next_codes"))
-    if passages:
-        connection.execute("DROP TABLE passages")
-        connection.execute("ALTER TABLE next_passages RENAME TO passages")
-        connection.execute(_PASSAGES.format(name="next_passages"))
-        connection.execute("UPDATE cutting SET n_passages = (SELECT count(*) FROM passages)")
+def replace_codes(connection: sqlite3.Connection) -> None:
+    """Put the codes of a rehash in the place of the old ones."""
+    for name, table in (("codes", _CODES), ("passages", _PASSAGES)):
+        connection.execute(f"DROP TABLE {name}")
+        connection.execute(f"ALTER TABLE next_{name} RENAME TO {name}")
+        connection.execute(table.format(name=f"next_{name}"))
+    connection.execute("UPDATE state SET n_passages = (SELECT count(*) FROM passages)")
 
 
 def passages_of(place: int) -> tuple[int, int]:
@@ -189,61 +175,3 @@ def stored_value(value: Scalar) -> Any:
     True is not 1 here.
     """
     return bytes([value]) if isinstance(value, bool) else value
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    for table in _TABLES:
-        connection.execute(table)
-
-
-def _set_state(
-    connection: sqlite3.Connection, *, generation: int, n_documents: int, model: str, n_bits: int
-) -> None:
-    connection.execute(
-        "INSERT INTO state (one, generation, n_documents, model, n_bits, changes_since, n_changes) "
-        "VALUES (1, ?, ?, ?, ?, ?, 0)",
-        (generation, n_documents, model, n_bits, generation),
-    )
-
-
-def _from_0(connection: sqlite3.Connection) -> None:
-    """Format 0 had one table, without checksums, fields to filter by, or a count of generations."""
-    model, n_bits = connection.execute("SELECT model, n_bits FROM model").fetchone()
-    connection.execute("ALTER TABLE documents RENAME TO old")
-    _make_tables(connection)
-    n_documents = 0
-    rows = connection.execute("SELECT place, id, text, metadata, code, known FROM old")
-    for place, id_, text, metadata, code, known in rows:
-        connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
-            (place, id_, text, metadata, document_checksum(id_, text, metadata)),
-        )
-        connection.execute(
-            "INSERT INTO codes VALUES (?, ?, ?, ?)",
-            (place, code, known, code_checksum(place, code, known)),
-        )
-        connection.executemany(
-            "INSERT INTO fields VALUES (?, ?, ?)", field_rows(json.loads(metadata), place)
-        )
-        n_documents += 1
-    # Places of deleted documents are not given out again.
-    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'documents'")
-    connection.execute("UPDATE sqlite_sequence SET name = 'documents' WHERE name = 'old'")
-    _set_state(connection, generation=1, n_documents=n_documents, model=model, n_bits=n_bits)
-    connection.execute("DROP TABLE old")
-    connection.execute("DROP TABLE model")
-
-
-def _from_1(connection: sqlite3.Connection) -> None:
-    """Format 1 had fields at the top alone, and of a list or an object only that it was there."""
-    nested = connection.execute(
-        "SELECT place, metadata FROM documents WHERE place IN "
-        "(SELECT place FROM fields WHERE value = x'')"
-    )
-    for place, metadata in nested:
-        connection.executemany(
-            "INSERT OR IGNORE INTO fields VALUES (?, ?, ?)", field_rows(json.loads(metadata), place)
-        )
-
-
-UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {0: _from_0, 1: _from_1}

@@ -93,7 +93,6 @@ class SqliteStore:
             _create(self._folder, coder, passages)
         self._database = Database(self._folder, wait)
         self.passages = self._database.passage_words
-        self.format_version = self._database.version
         self._snapshot = Snapshot(self._folder)
         self._passages = Snapshot(self._folder, PASSAGES)  # stays empty if there are none
         self._filter = FieldFilter()

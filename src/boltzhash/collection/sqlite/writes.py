@@ -142,14 +142,14 @@ def _add_passages(
     rows = [row for place, own in passages for row in passage_rows(place, own)]
     if rows:
         connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", rows)
-        connection.execute("UPDATE cutting SET n_passages = n_passages + ?", (len(rows),))
+        connection.execute("UPDATE state SET n_passages = n_passages + ?", (len(rows),))
 
 
 def _forget_passages(connection: sqlite3.Connection, place: int) -> None:
     own = passages_of(place)
     connection.execute("DELETE FROM next_passages WHERE passage BETWEEN ? AND ?", own)
     gone = connection.execute("DELETE FROM passages WHERE passage BETWEEN ? AND ?", own).rowcount
-    connection.execute("UPDATE cutting SET n_passages = n_passages - ?", (gone,))
+    connection.execute("UPDATE state SET n_passages = n_passages - ?", (gone,))
 
 
 def _document_row(place: int, document: Document) -> tuple[int, Id, str, str, int]:
