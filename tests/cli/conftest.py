@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import torch
 
 from boltzhash import ITQ, LSH
 from boltzhash.training import loop
 from command_line import FIT, Fitted, Made, Run, run_apart, succeed
 from small_corpus import DOCUMENTS, make_records, write_corpus, write_jsonl
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """As in the processes that are compared with this one."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+from torch_threads import threads
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
-    with one_thread():
+    with threads(1):
         yield
 
 
@@ -38,7 +26,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
     folder = tmp_path_factory.mktemp("fitted")
     fitted = Fitted(folder / "corpus.jsonl", folder / "model", folder / "codes")
     write_jsonl(fitted.corpus, DOCUMENTS)
-    with one_thread():
+    with threads(1):
         succeed("fit", fitted.corpus, "-o", fitted.model, *FIT)
         succeed("encode", fitted.model, fitted.corpus, "-o", fitted.codes)
     return fitted
@@ -48,7 +36,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
 def other_model(fitted: Fitted, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same but for the seed."""
     model = tmp_path_factory.mktemp("other") / "model"
-    with one_thread():
+    with threads(1):
         succeed("fit", fitted.corpus, "-o", model, *FIT, "--seed", 1)
     return model
 

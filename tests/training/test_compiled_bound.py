@@ -21,6 +21,7 @@ from boltzhash.training.fused.bound import Settings
 from boltzhash.training.gradients import straight_through
 from boltzhash.training.networks import Heads
 from boltzhash.training.objectives import regulariser_rearranged
+from torch_threads import threads
 
 pytestmark = pytest.mark.skipif(
     compiled_bound._steps is None, reason="boltzhash was installed without a compiler"
@@ -46,14 +47,10 @@ def numbers(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def compiled(outputs: Tensor, given: Settings, threads: int = 1) -> Results:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+def compiled(outputs: Tensor, given: Settings, n_threads: int = 1) -> Results:
+    with threads(n_threads):
         generator = torch.Generator().manual_seed(5)
         noisy, divergences, locations, is_on = SampledCodes.apply(outputs, NOISE, given, generator)  # type: ignore[no-untyped-call]
-    finally:
-        torch.set_num_threads(before)
     assert torch.equal(is_on, locations > 0)
     return noisy, divergences, locations
 
@@ -119,9 +116,7 @@ def test_sampled_codes(changes: dict[str, Any], bits: int, size: float, n: int) 
 
 def test_they_are_the_same_by_one_thread_and_by_two() -> None:
     given, outputs = settings(n_networks=2), numbers(0, 9, 40 * 5)
-    found = [
-        derived(lambda x, g, t=threads: compiled(x, g, t), outputs, given) for threads in (1, 2)
-    ]
+    found = [derived(lambda x, g, n=n: compiled(x, g, n), outputs, given) for n in (1, 2)]
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
 

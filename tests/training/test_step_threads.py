@@ -14,6 +14,7 @@ from boltzhash.hashers import HASHERS
 from boltzhash.hashers.shared.trained import TrainedHasher
 from boltzhash.training import step_threads
 from boltzhash.training.step_threads import StepThreads, faster
+from torch_threads import threads
 
 QUIET = {2: 0.6, 1: 1.0}  # seconds of a step by its number of threads
 BUSY = {2: 4.0, 1: 1.5}
@@ -53,33 +54,24 @@ def test_a_machine_that_becomes_quiet_is_noticed() -> None:
 
 def test_a_number_that_the_user_sets_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        with StepThreads().step(200, 64):
-            assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+    with threads(3), StepThreads().step(200, 64):
+        assert torch.get_num_threads() == 3
 
 
 def test_torch_has_its_threads_back_after_a_step_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    before = torch.get_num_threads()
-    torch.set_num_threads(4)
-    try:
-        threads = StepThreads()
-        with pytest.raises(ZeroDivisionError), threads.step(200, 64):
+    with threads(4):
+        steps = StepThreads()
+        with pytest.raises(ZeroDivisionError), steps.step(200, 64):
             assert torch.get_num_threads() == 1
             1 / 0  # noqa: B018
         assert torch.get_num_threads() == 4
-        monkeypatch.setattr(threads, "_n_threads", 2)
+        monkeypatch.setattr(steps, "_n_threads", 2)
         for n_documents, n_bits, expected in ((100, 64, 2), (100, 8, 1), (13, 64, 1)):
-            with threads.step(n_documents, n_bits):  # the last two cannot be shared evenly
+            with steps.step(n_documents, n_bits):  # the last two cannot be shared evenly
                 assert torch.get_num_threads() == expected
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="only MKL's products are known")
@@ -91,12 +83,8 @@ def test_what_is_learned_does_not_depend_on_threads(
     kind: str, batch_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
+    with threads(2):
         learned = [weights(kind, batch_size, turns, monkeypatch) for turns in ([1], [2], [2, 1, 1])]
-    finally:
-        torch.set_num_threads(before)
     for others in learned[1:]:
         assert learned[0].keys() == others.keys()
         for name, array in learned[0].items():

@@ -25,6 +25,7 @@ from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows
+from torch_threads import threads
 
 pytestmark = pytest.mark.skipif(
     derivatives._steps is None, reason="boltzhash was installed without a compiler"
@@ -67,22 +68,18 @@ def without_words(weight: Tensor, step: int) -> Tensor:
 @pytest.mark.parametrize(
     "loss", [read_once, read_twice, also_read_otherwise, not_always_read, without_words]
 )
-@pytest.mark.parametrize("threads", [1, 2])
-def test_adam_and_the_gradient_of_words(loss: Loss, threads: int) -> None:
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_adam_and_the_gradient_of_words(loss: Loss, n_threads: int) -> None:
     """Thirty steps beside torch's own."""
     ours, theirs = (numbers(0, N_WORDS, N_OUTPUTS).requires_grad_() for _ in range(2))
     optimizers = CompiledAdam([ours]), torch.optim.Adam([theirs])
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with threads(n_threads):
         for step in range(30):
             for weight, optimizer in zip((ours, theirs), optimizers, strict=True):
                 optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)
                 optimizer.zero_grad()
                 loss(weight, step).backward()
                 optimizer.step()
-    finally:
-        torch.set_num_threads(before)
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     for key in ("step", "exp_avg", "exp_avg_sq"):
         one, other = (o.state[w].get(key) for o, w in zip(optimizers, (ours, theirs), strict=True))
@@ -132,19 +129,15 @@ def test_without_a_compiler_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("n_words", [1, 16, 317])
 @pytest.mark.parametrize("size", [1.0, 40.0, 3000.0])  # of logits: far beyond what e^x can hold
-@pytest.mark.parametrize("threads", [1, 2])
-def test_decoding(n_words: int, size: float, threads: int) -> None:
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_decoding(n_words: int, size: float, n_threads: int) -> None:
     """Value and all derivatives against float64."""
     target = rows(0, 9, 0.1, n_words)
     shapes = ((9, 8), (8, n_words), (n_words,))
     given = [size**0.5 * numbers(i, *shape) / 3 for i, shape in enumerate(shapes)]
     ours, exact = ([t.to(kind).detach().requires_grad_() for t in given] for kind in KINDS)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with threads(n_threads):
         value = decoded_log_likelihood(*ours, target, n_groups=2)
-    finally:
-        torch.set_num_threads(before)
     dense = target.dense(n_words).double()
     codes, weight, bias = exact
     groups = zip(codes.tensor_split(2, -1), weight.tensor_split(2), strict=True)
@@ -160,11 +153,9 @@ def test_decoding(n_words: int, size: float, threads: int) -> None:
 def test_decoding_is_the_same_by_one_thread_and_by_two() -> None:
     target, logits, bias = rows(0, 9), numbers(0, 9, N_WORDS), numbers(1, N_WORDS)
     found = []
-    before = torch.get_num_threads()
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        found.append(derivatives._derive_compiled(logits.clone(), bias, target))
-    torch.set_num_threads(before)
+    for n in (1, 2):
+        with threads(n):
+            found.append(derivatives._derive_compiled(logits.clone(), bias, target))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     for one, other in zip(found[0], derivatives._derive(logits, bias, target), strict=True):
@@ -178,17 +169,16 @@ in_blocks = pytest.mark.skipif(
 
 
 def decoded(
-    function: type[torch.autograd.Function], inputs: list[Tensor], target: SparseRows, threads: int
+    function: type[torch.autograd.Function],
+    inputs: list[Tensor],
+    target: SparseRows,
+    n_threads: int,
 ) -> list[Tensor]:
     """The value, and the derivatives if documents count differently."""
     own = [t.clone().requires_grad_() for t in inputs]
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with threads(n_threads):
         value = function.apply(*own, target, 3)
         return [value, *torch.autograd.grad(value @ numbers(9, len(value)), own)]
-    finally:
-        torch.set_num_threads(before)
 
 
 @in_blocks
@@ -335,16 +325,12 @@ def test_dropping(shape: tuple[int, int]) -> None:
 
 
 def read(
-    weight: Tensor, bias: Tensor, documents: SparseRows, rate: float, threads: int = 1
+    weight: Tensor, bias: Tensor, documents: SparseRows, rate: float, n_threads: int = 1
 ) -> Tensor:
     """What the first layer makes of documents."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with threads(n_threads):
         generator = torch.Generator().manual_seed(1)
-        out: Tensor = DroppedWords.apply(weight, bias, *documents, rate, generator)  # type: ignore[no-untyped-call]
-    finally:
-        torch.set_num_threads(before)
+        out: Tensor = DroppedWords.apply(weight, bias, documents, rate, generator)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -356,7 +342,7 @@ def test_the_first_layer(density: float, n_outputs: int) -> None:
     ours = [numbers(1, N_WORDS, n_outputs).requires_grad_(), numbers(2, n_outputs).requires_grad_()]
     exact = [t.detach().double().requires_grad_() for t in ours]
     out = read(ours[0], ours[1], documents, 0.2)
-    assert torch.equal(out, read(ours[0], ours[1], documents, 0.2, threads=2))
+    assert torch.equal(out, read(ours[0], ours[1], documents, 0.2, n_threads=2))
     kept = (out > 0).detach()
     expected = documents.dense(N_WORDS).double() @ exact[0] + exact[1]
     assert not (kept & (expected < -1e-5)).any()
@@ -453,11 +439,9 @@ def test_draws_are_the_same_by_one_thread_and_by_two(
     fill: Callable[[Tensor, torch.Generator], Tensor], n: int
 ) -> None:
     found = []
-    before = torch.get_num_threads()
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        found.append(fill(torch.full((n,), torch.nan), torch.Generator().manual_seed(3)))
-    torch.set_num_threads(before)
+    for n_threads in (1, 2):
+        with threads(n_threads):
+            found.append(fill(torch.full((n,), torch.nan), torch.Generator().manual_seed(3)))
     assert torch.equal(*found)
     assert found[0].isfinite().all()
 

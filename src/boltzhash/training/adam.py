@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from boltzhash.training.rows import _steps
 from boltzhash.training.words_gradient import (
@@ -19,13 +19,13 @@ from boltzhash.training.words_gradient import (
 def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
     """Adam with its defaults: compiled if it can be, else PyTorch's own."""
     weights = list(model.parameters())
-    if _steps is not None and device.type == "cpu" and all(map(_fits, weights)):
+    if (
+        _steps is not None
+        and device.type == "cpu"
+        and all(p.dtype == torch.float32 and p.is_contiguous() for p in weights)
+    ):
         return CompiledAdam(weights)
     return torch.optim.Adam(weights, fused=True)
-
-
-def _fits(weight: Tensor) -> bool:
-    return weight.dtype == torch.float32 and weight.is_contiguous()
 
 
 class CompiledAdam(PatientAdam):

@@ -102,7 +102,7 @@ def _derive_dropped(out: Tensor, gradient: Tensor, scale: float) -> Tensor:
 class DroppedWords(torch.autograd.Function):
     """relu(x W + b) of sparse rows x, then inverted dropout, in one pass.
 
-    ``apply(weight, bias, indices, values, offsets, rate, generator)``, differentiable in the first two.
+    ``apply(weight, bias, x, rate, generator)``, differentiable in the first two.
     """
 
     @staticmethod
@@ -110,27 +110,26 @@ class DroppedWords(torch.autograd.Function):
         ctx: Any,
         weight: Tensor,
         bias: Tensor,
-        indices: Tensor,
-        values: Tensor,
-        offsets: Tensor,
+        x: SparseRows,
         rate: float,
         generator: torch.Generator,
     ) -> Tensor:
-        out, dropout = weight.new_empty(len(offsets) - 1, len(bias)), Dropout.of_rate(rate)
+        out, dropout = weight.new_empty(x.n_rows, len(bias)), Dropout.of_rate(rate)
         layer = (weight.detach().numpy(), bias.detach().numpy())
-        words, seed = (indices.numpy(), values.numpy(), offsets.numpy()), seed_from(generator)
+        words, seed = (x.indices.numpy(), x.values.numpy(), x.offsets.numpy()), seed_from(generator)
         _steps.dropped_words(*layer, *words, out.numpy(), seed, *dropout, torch.get_num_threads())
         ctx.n_words, ctx.put_off, ctx.scale = len(weight), put_off_of(weight), dropout.scale
-        ctx.save_for_backward(indices, values, offsets, out)
+        ctx.x = x
+        ctx.save_for_backward(out)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        *x, out = ctx.saved_tensors
+        (out,) = ctx.saved_tensors
         by_product = _derive_dropped(out, gradient, ctx.scale)
-        by_weight = _left_or_whole(ctx, WordsGradient(SparseRows(*x), by_product))
-        return by_weight, by_product.sum(0), None, None, None, None, None
+        by_weight = _left_or_whole(ctx, WordsGradient(ctx.x, by_product))
+        return by_weight, by_product.sum(0), None, None, None
 
 
 def reads_compiled(x: Rows, weight: Tensor, bias: Tensor, rate: float) -> bool:

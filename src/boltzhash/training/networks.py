@@ -87,7 +87,7 @@ def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generato
         dropped: Tensor = DroppedLayer.apply(*parts, rate, generator)  # type: ignore[no-untyped-call]
         return dropped
     if reads_compiled(x, layer.weight, layer.bias, rate):
-        on_cpu: Tensor = DroppedWords.apply(layer.weight, layer.bias, *x, rate, generator)  # type: ignore[no-untyped-call]
+        on_cpu: Tensor = DroppedWords.apply(layer.weight, layer.bias, x, rate, generator)  # type: ignore[no-untyped-call]
         return on_cpu
     return dropped_relu(layer(x), rate, generator)
 

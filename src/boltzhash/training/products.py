@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from boltzhash.training.rows import _steps as _steps  # tests check whether it is there
 
@@ -52,7 +51,6 @@ class SteadyProduct(torch.autograd.Function):
         return x @ weight
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         x, weight = ctx.saved_tensors
         return product_in_pieces(gradient, weight.T), product_in_pieces(x.T, gradient)

@@ -499,19 +499,6 @@ def test_mixture_of_long_codes_does_not_underflow() -> None:
     assert log_p.item() == pytest.approx(-4096 * math.log(2), rel=1e-14)
 
 
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_sample_mixture_is_k_shortcut_draws(k: int) -> None:
-    """h_k's components are r^(1..k) ~ N(μ, Σ) (eq. 21), a set for each document."""
-    case = BOLTZMANN["boltzmann, v = 1"]
-    batch = case.repeated(4)
-    assert isinstance(batch, Boltzmann)
-    mixture = batch.sample_mixture(k, torch.Generator().manual_seed(1))
-    expected = batch.sample_logits(k, torch.Generator().manual_seed(1))
-    assert mixture.n_components == k
-    assert torch.equal(mixture.logits, expected)
-    assert len(set(map(tuple, expected.reshape(-1, 3).tolist()))) == 4 * k
-
-
 def test_too_many_bits_to_enumerate_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 20 bits, got 21"):
         enumerate_codes(21)

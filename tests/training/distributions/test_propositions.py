@@ -358,7 +358,7 @@ def test_elbo_with_the_energy_written_out() -> None:
 
 @pytest.mark.parametrize("k", [1, 10])
 def test_sampled_bound_estimates_the_bound_of_the_shortcut(k: int) -> None:
-    """Eq. 24 as ``sample`` and ``sample_mixture`` feed it: its mean is L_k of the shortcut's law.
+    """Eq. 24 as codes and components of the shortcut feed it: its mean is L_k of the shortcut's law.
 
     L_k there is ELBO(q) − E KL(h_k ‖ q), q the law of the shortcut's codes: not the Boltzmann ELBO.
     """
@@ -367,7 +367,7 @@ def test_sampled_bound_estimates_the_bound_of_the_shortcut(k: int) -> None:
     batch = repeated(b, n)
     generator = torch.Generator().manual_seed(k)
     s = batch.sample(generator)
-    mixture = batch.sample_mixture(k, generator)
+    mixture = BernoulliMixture(batch.sample_logits(k, generator))
     regulariser = regulariser_as_printed(batch, mixture, PRIOR, s, mixture.sample(generator))
     numbers = (s.long() * torch.tensor([4, 2, 1])).sum(-1)
     mean, error = mean_and_error(tiny_decoder()[numbers] + regulariser)
@@ -425,7 +425,7 @@ def test_constant_of_the_energy_cancels(other: str) -> None:
     assert not torch.allclose(b.log_weight(b.location), changed.log_weight(b.location))
     generator = torch.Generator().manual_seed(0)
     s = b.sample(generator)
-    mixture = b.sample_mixture(3, generator)
+    mixture = BernoulliMixture(b.sample_logits(3, generator))
     s_tilde = mixture.sample(generator)
     assert not torch.equal(s, s_tilde)  # else the energies would cancel for want of a difference
     plain, with_constant = (
@@ -474,7 +474,7 @@ def estimates(request: pytest.FixtureRequest) -> Estimates:
     prior = Bernoulli(0.5 * normal(43, m))
     generator = torch.Generator().manual_seed(5)
     s = posterior.sample(generator)
-    mixture = posterior.sample_mixture(request.param, generator)
+    mixture = BernoulliMixture(posterior.sample_logits(request.param, generator))
     s_tilde = mixture.sample(generator)
     printed = regulariser_as_printed(posterior, mixture, prior, s, s_tilde)
     rearranged = regulariser_rearranged(mixture, prior, s_tilde)

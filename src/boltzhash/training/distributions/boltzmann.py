@@ -16,7 +16,6 @@ from torch.nn.functional import softplus
 
 from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
-from boltzhash.training.distributions.mixture import BernoulliMixture
 from boltzhash.training.draws import fill_normal
 from boltzhash.training.fused.functions import LowRankDraws
 
@@ -39,10 +38,6 @@ class Covariance(Protocol):
     def dense(self) -> Tensor:
         """Σ as a matrix."""
         ...
-
-
-def _standard_normal(like: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
-    return torch.randn((n, *like.shape), generator=generator, dtype=like.dtype, device=like.device)
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,10 @@ class CholeskyCovariance:
 
     def draws(self, location: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
         """μ + L ε (eq. 17)."""
-        epsilon = _standard_normal(self.cholesky[..., 0, :], n, generator)
+        like = self.cholesky[..., 0, :]
+        epsilon = torch.randn(
+            (n, *like.shape), generator=generator, dtype=like.dtype, device=like.device
+        )
         return location + (self.cholesky @ epsilon.unsqueeze(-1)).squeeze(-1)
 
     def quadratic(self, s: Tensor) -> Tensor:
@@ -143,12 +141,6 @@ class Boltzmann:
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """One code from the shortcut: r ~ N(μ, Σ), then s ~ Bernoulli(σ(r)) (eq. 18)."""
         return Bernoulli(self.sample_logits(1, generator).squeeze(0)).sample(generator)
-
-    def sample_mixture(
-        self, n_components: int, generator: torch.Generator | None = None
-    ) -> BernoulliMixture:
-        """h_k, made of k draws of the shortcut's r (eq. 21)."""
-        return BernoulliMixture(self.sample_logits(n_components, generator))
 
     def conditional_logits(self, s: Tensor) -> Tensor:
         """logit b(s_i = 1 | s_-i) = μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j."""
