@@ -112,8 +112,8 @@ def change_config(model: Path, **changes: object) -> None:
 def test_a_model_of_a_newer_format(fitted: Fitted, model: Path) -> None:
     change_config(model, format_version=FORMAT_VERSION + 1)
     assert refused("search", model, fitted.codes, "ship") == (
-        f"{model} has format version {FORMAT_VERSION + 1}; this boltzhash reads up to "
-        f"{FORMAT_VERSION}. Update boltzhash"
+        f"{model} has format version {FORMAT_VERSION + 1}, this boltzhash reads "
+        f"{FORMAT_VERSION}: make it again"
     )
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH, Collection, CorrSH, Hasher, load
+from boltzhash import ITQ, LSH, CorrSH, Hasher
 from boltzhash.codes import bit_balance, unpack
 from boltzhash.collection.drift import ENOUGH, measured_drift
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Coded, Given, coded_documents
-from boltzhash.storage.folders import read_model, write_model
 from small_corpus import TOPICS
 
 
@@ -97,13 +95,3 @@ def test_few_documents_and_codes_from_vectors_say_nothing(hasher: Hasher) -> Non
     drift = measured_drift(of_vectors, coded_documents(of_vectors, given))
     assert drift is not None
     assert drift.is_worth_fitting is None
-
-
-def test_a_model_saved_before_does_not_know(hasher: Hasher, tmp_path: Path) -> None:
-    hasher.save(tmp_path / "model")
-    kind, params, arrays, words = read_model(tmp_path / "model")
-    before = {name: a for name, a in arrays.items() if not name.startswith("fitted_on.")}
-    write_model(tmp_path / "model", kind=kind, params=params, arrays=before, words=words)
-    with Collection.create(tmp_path / "library", load(tmp_path / "model")) as collection:
-        collection.add([{"id": 1, "text": "moon"}])
-        assert collection.drift() is None

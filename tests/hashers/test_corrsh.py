@@ -16,7 +16,6 @@ import torch
 from boltzhash import CorrSH, load
 from boltzhash.codes import unpack
 from boltzhash.errors import TrainingError
-from boltzhash.storage.folders import read_model, write_model
 from boltzhash.training import loop
 from boltzhash.training.batches import Batch
 from boltzhash.training.loop import generator_for
@@ -485,20 +484,3 @@ def test_short_codes_are_compared_by_their_means_and_the_first_training_as_the_s
         seen.clear()
         CorrSH(n_bits, epochs=1, neighbours=3, second_training=True).fit(texts)
         assert set(seen) == {(64, *expected), (n_bits, *expected)}
-
-
-def test_models_from_before_there_were_scales_and_second_trainings(
-    texts: list[str], tmp_path: Path
-) -> None:
-    """They lack these arguments, load as they were and keep the name of their codes."""
-    now = CorrSH(16, epochs=2, neighbours=0).fit(texts)
-    now.save(tmp_path / "now")
-    name, params, arrays, words = read_model(tmp_path / "now")
-    for later in ("latent_dimensions", "second_training", "contrast_codes", "neighbour_nearness"):
-        del params[later]
-    write_model(tmp_path / "before", kind=name, params=params, arrays=arrays, words=words)
-    loaded = load(tmp_path / "before")
-    assert isinstance(loaded, CorrSH)
-    assert (loaded.latent_dimensions, loaded.second_training) == ((64,), False)
-    assert (loaded.contrast_codes, loaded.neighbour_nearness) == ("means", 1.0)
-    assert loaded.fingerprint() == now.fingerprint()

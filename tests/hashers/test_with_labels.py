@@ -19,7 +19,6 @@ import boltzhash
 from boltzhash.codes import hamming
 from boltzhash.hashers import HASHERS
 from boltzhash.hashers.shared.deep import DeepHasher
-from boltzhash.storage.folders import read_model, write_model
 from small_corpus import TOPICS
 
 TAKERS = [name for name, kind in HASHERS.items() if kind.takes_labels]
@@ -281,19 +280,3 @@ def test_published_forms_are_those_of_the_tables() -> None:
         ).get_params()
         assert HASHERS[kind].as_published(32).get_params() == expected  # type: ignore[attr-defined]
         assert HASHERS[kind].as_published(32, epochs=3).epochs == 3  # type: ignore[attr-defined]
-
-
-@takers
-def test_models_from_before_there_were_labels(
-    kind: str, texts: list[str], plain: Callable[[str], Any], tmp_path: Path
-) -> None:
-    """They lack the arguments for labels, load as they were and keep the name of their codes."""
-    plain(kind).save(tmp_path / "now")
-    name, params, arrays, words = read_model(tmp_path / "now")
-    before = {key: value for key, value in params.items() if not key.startswith("label_")}
-    assert len(before) < len(params)
-    write_model(tmp_path / "before", kind=name, params=before, arrays=arrays, words=words)
-    loaded = boltzhash.load(tmp_path / "before")
-    assert loaded.fingerprint() == plain(kind).fingerprint()
-    assert loaded.get_params() == boltzhash.load(tmp_path / "now").get_params()
-    assert loaded.encode(texts).tobytes() == plain(kind).encode(texts).tobytes()

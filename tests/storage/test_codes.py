@@ -215,8 +215,8 @@ def test_codes_of_a_newer_format(tmp_path: Path) -> None:
     folder = write(tmp_path / "codes")
     change_config(folder, format_version=FORMAT_VERSION + 1)
     assert refusal(folder) == (
-        f"{folder} has format version {FORMAT_VERSION + 1}; this boltzhash reads up to "
-        f"{FORMAT_VERSION}. Update boltzhash"
+        f"{folder} has format version {FORMAT_VERSION + 1}, this boltzhash reads "
+        f"{FORMAT_VERSION}: make it again"
     )
 
 

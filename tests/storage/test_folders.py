@@ -17,9 +17,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import boltzhash
-from boltzhash import ITQ, CorrSH, load
+from boltzhash import CorrSH
 from boltzhash.errors import ModelError
-from boltzhash.hashers import ADDED_LATER
 from boltzhash.storage import folders
 from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
 
@@ -109,7 +108,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "model.safetensors is missing"),
     "newer format": (
         lambda f: change_config(f, format_version=2),
-        "has format version 2; this boltzhash reads up to 1",
+        "has format version 2, this boltzhash reads 1: make it again",
+    ),
+    "older format": (
+        lambda f: change_config(f, format_version=0),
+        "has format version 0, this boltzhash reads 1: make it again",
     ),
     "other format": (
         lambda f: change_config(f, format="boltzhash codes"),
@@ -229,11 +232,3 @@ def test_folder_permissions_follow_the_umask(tmp_path: Path) -> None:
         pass
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_a_model_from_before_an_argument_was_added_is_loaded(tmp_path: Path) -> None:
-    hasher = ITQ(8, max_df=1.0).fit(["stars and planets", "planets and moons", "bread and butter"])
-    hasher.save(tmp_path / "model")
-    params = json.loads((tmp_path / "model" / CONFIG).read_text())["params"]
-    forge_config(tmp_path / "model", params={k: params[k] for k in params.keys() - ADDED_LATER})
-    assert load(tmp_path / "model").fingerprint() == hasher.fingerprint()

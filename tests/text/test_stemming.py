@@ -92,7 +92,7 @@ def test_a_model_with_stems_is_the_same_when_loaded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(same, other)
 
 
-def test_models_without_stems_keep_the_fingerprints_they_had() -> None:
+def test_stems_are_part_of_the_fingerprint() -> None:
     hasher = ITQ(8, max_df=1.0).fit(TEXTS)
     before = hasher.fingerprint()
     hasher.stem = True

@@ -286,15 +286,10 @@ def stats(options: argparse.Namespace) -> int:
 
 def drift_of(collection: Collection) -> Drift | str:
     """How far a collection is from what its model was fitted on, or why nobody knows."""
-    if not len(collection):
-        return "there are no documents"
     try:
-        drift = collection.drift()
+        return collection.drift() or "there are no documents"
     except CollectionError as error:  # stats says what it can of a damaged collection
         return str(error)
-    if drift is None:
-        return "the model was saved before models kept what they were fitted on"
-    return drift
 
 
 def drift_lines(drift: Drift | str, collection: Collection) -> list[str]:

@@ -786,8 +786,7 @@ class Collection:
         """How far the latest 1,000 documents are from those that the model was fitted on.
 
         :class:`boltzhash.collection.drift.Drift` says what is compared, docs/drift.md from where on
-        fitting again is worth it. None if there are no documents, or if the model was saved before
-        models kept what they were fitted on.
+        fitting again is worth it. None if there are no documents.
         """
         return self._read(
             lambda now: measured_drift(self._hasher_of(now), self._store.latest(LATEST))

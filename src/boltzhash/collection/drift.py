@@ -51,9 +51,9 @@ class Drift(NamedTuple):
 
 
 def measured_drift(hasher: Hasher, latest: Sequence[Coded]) -> Drift | None:
-    """How far documents are from those of the fit; None if the model is too old to know these."""
+    """How far documents are from those of the fit; None if there are none."""
     fitted_on = hasher.fitted_on_
-    if fitted_on is None or not latest:
+    if not latest:
         return None
     own = [part.code for one in latest for part in one.passages or (one,)]
     means = unpack(np.frombuffer(b"".join(own), np.uint8).reshape(len(own), -1)).mean(axis=0)
@@ -73,7 +73,7 @@ def measured_drift(hasher: Hasher, latest: Sequence[Coded]) -> Drift | None:
 
 
 def _is_worth_it(hasher: Hasher, n_documents: int, unknown_words: float | None) -> bool | None:
-    expected = None if hasher.fitted_on_ is None else hasher.fitted_on_.unknown_words
+    expected = hasher.fitted_on_.unknown_words
     if unknown_words is None or expected is None:
         return None
     if n_documents < ENOUGH or hasher.n_feature_columns is not None:

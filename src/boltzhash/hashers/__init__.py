@@ -43,39 +43,22 @@ _KINDS: list[type[Hasher]] = [
     StackedRBM,
 ]
 HASHERS = {kind.__name__: kind for kind in _KINDS}
-# Arguments that models saved before do not have, with what these did.
-ADDED_LATER = {
-    "stem": False,
-    "output": "codes",
-    "latent_dimensions": (64,),
-    "second_training": False,
-    "contrast_codes": "means",
-    "neighbour_nearness": 1.0,
-    "least_steps": None,
-    "label_weight": None,
-    "label_likelihood": "softmax",
-    "label_guesses": True,
-    "label_neighbours": 0.5,
-}
 
 
 def load(folder: str | Path) -> Hasher:
     """Load a model that was saved with ``save``.
 
     Nothing in the folder is executed. Raises :class:`boltzhash.errors.ModelError` if the folder is not
-    a model, is damaged, or was written by a newer boltzhash.
+    a model, is damaged, or has another format.
     """
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
-    has = HASHERS[kind].defaults()
-    added = {name: value for name, value in ADDED_LATER.items() if name in has}
-    params = {**added, **params}
-    differ = sorted(has.keys() ^ params.keys())
+    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
     if differ:
         raise ModelError(
             f"{folder} is a {kind} with other settings than this boltzhash has "
-            f"({', '.join(differ)}): fit it again, or use the version that saved it"
+            f"({', '.join(differ)}): fit it again"
         )
     try:
         return HASHERS[kind]._restore(params, arrays, words)

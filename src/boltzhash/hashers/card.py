@@ -117,8 +117,7 @@ def _use(hasher: Hasher) -> str:
 
 def _fitted_on(hasher: Hasher, saved_by: str, corpus: str | None) -> dict[str, str]:
     facts = {} if corpus is None else {"corpus": corpus}
-    kept = hasher.fitted_on_
-    facts["documents"] = "not kept with this model" if kept is None else f"{kept.documents:,}"
+    facts["documents"] = f"{hasher.fitted_on_.documents:,}"
     if hasher.tfidf_ is None:
         facts["input"] = f"a matrix of {hasher.n_features_in_:,} columns"
     else:

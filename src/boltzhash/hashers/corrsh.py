@@ -140,9 +140,9 @@ class CorrSH(DeepHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
-    fitted_on_ : FittedOn or None
+    fitted_on_ : FittedOn
         What drift is measured by: how many documents, how many unknown words to expect, the mean of each
-        bit. None of a model that was saved before there was this.
+        bit.
     labelling_ : Labelling or None
         How many documents had how many labels in the fit, and how well words tell them. Not saved.
     n_features_in_ : int

@@ -74,7 +74,7 @@ def check_output(target: Path, kind: str) -> None:
             break
     if target.is_dir() and any(target.iterdir()):
         try:
-            read_config(target, kind, sys.maxsize)
+            read_config(target, kind)
         except ModelError as error:
             raise FileExistsError(f"{target} was not replaced: {error}") from error
 
@@ -96,7 +96,7 @@ def try_output(target: Path, kind: str) -> None:
 def is_model(target: Path) -> bool:
     """Whether a model was saved there, which a new one would replace."""
     try:
-        read_config(target, "boltzhash model", sys.maxsize)
+        read_config(target, "boltzhash model")
     except ModelError:
         return False
     return True
@@ -200,7 +200,7 @@ def _digest_of(data: Any) -> str:
 
 def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | None) -> str:
     """Identifies what a model computes: two that give different codes have different fingerprints."""
-    without_effect = ("device", "verbose")
+    without_effect = ("device", "output", "verbose")
     settings = {name: value for name, value in params.items() if name not in without_effect}
     digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
     for name in sorted(arrays):
@@ -209,8 +209,10 @@ def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | No
     return digest.hexdigest()
 
 
-def read_config(folder: Path, expected_format: str, newest: int) -> dict[str, Any]:
-    """config.json of a model or codes folder, its format and version checked."""
+def read_config(
+    folder: Path, expected_format: str, expected_version: int | None = None
+) -> dict[str, Any]:
+    """config.json of a folder, its format checked, and its version if one is expected."""
     path = folder / CONFIG
     if not folder.is_dir():
         raise ModelError(f"{folder} is not a folder; expected a {expected_format} folder")
@@ -220,10 +222,12 @@ def read_config(folder: Path, expected_format: str, newest: int) -> dict[str, An
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelError(f"{path} is damaged or not ours: {error!r}") from error
-    return check_config(config, expected_format, newest, str(folder))
+    return check_config(config, expected_format, expected_version, str(folder))
 
 
-def check_config(config: Any, expected_format: str, newest: int, shown: str) -> dict[str, Any]:
+def check_config(
+    config: Any, expected_format: str, expected_version: int | None, shown: str
+) -> dict[str, Any]:
     """What a config.json says, its format and version checked; ``shown`` is where it is."""
     try:
         found, version = config["format"], config["format_version"]
@@ -231,12 +235,12 @@ def check_config(config: Any, expected_format: str, newest: int, shown: str) -> 
         raise ModelError(f"{shown}/{CONFIG} is damaged or not ours: {error!r}") from error
     if found != expected_format:
         raise ModelError(f"{shown} holds a {found!r}; expected a {expected_format!r}")
-    if type(version) is not int or version < 1:
+    if type(version) is not int:
         raise ModelError(f"{shown}/{CONFIG} is damaged: {version!r} is not a format version")
-    if version > newest:
+    if expected_version not in (None, version):
         raise ModelError(
-            f"{shown} has format version {version}; this boltzhash reads up to {newest}. "
-            "Update boltzhash"
+            f"{shown} has format version {version}, this boltzhash reads {expected_version}: make it "
+            "again"
         )
     if not isinstance(config.get("sha256", {}), dict):
         raise ModelError(f"{shown}/{CONFIG} is damaged: sha256 must be an object")

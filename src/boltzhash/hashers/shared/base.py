@@ -97,7 +97,7 @@ class Hasher(Estimator):
 
     tfidf_: TfIdf | None
     feature_scaling_: FeatureScaling | None  # None when fitted without features
-    fitted_on_: FittedOn | None  # None of a model saved before there was this
+    fitted_on_: FittedOn
     distinct_codes_: int  # of the training documents
     bit_balance_: float
 
@@ -203,7 +203,7 @@ class Hasher(Estimator):
             check_enough_to_learn(matrix)
             if dense is not None:
                 check_rows(len(dense), matrix.shape[0])
-            self.feature_scaling_ = self.fitted_on_ = None
+            self.feature_scaling_ = None
             taught = self._taught(matrix)
             inputs = dense if dense is None or taught.all() else dense[taught]
             labels = self._labels(y, taught)
@@ -375,14 +375,7 @@ class Hasher(Estimator):
     def fingerprint(self) -> str:
         """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
         check_is_fitted(self)
-        # Models from before there were these arguments keep their fingerprints. What they did is in the
-        # weights, and output changes no code.
-        later = {name for name in self.defaults() if name.startswith("label_")}
-        later |= {"output", "latent_dimensions", "second_training"}
-        later |= {"contrast_codes", "neighbour_nearness", "least_steps"}
-        later |= set() if self.stem else {"stem"}
-        params = self._plain_params(leave_out=tuple(later))
-        settings = {"class": type(self).__name__, **params}
+        settings = {"class": type(self).__name__, **self._plain_params()}
         arrays = self._stored_arrays()
         made_of = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
         return fingerprint(settings, made_of, self._words())
@@ -407,8 +400,7 @@ class Hasher(Estimator):
                 arrays["tfidf.columns"] = self.tfidf_.columns_
         if self.feature_scaling_ is not None:
             arrays.update(self.feature_scaling_.arrays())
-        if self.fitted_on_ is not None:
-            arrays.update(self.fitted_on_.arrays())
+        arrays.update(self.fitted_on_.arrays())
         arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
         return arrays
 

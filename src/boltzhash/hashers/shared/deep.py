@@ -138,9 +138,9 @@ class DeepHasher(TrainedHasher):
         Vocabulary and weights, None when fitted on a matrix.
     feature_scaling_ : FeatureScaling or None
         How features are centred and scaled, None when fitted without.
-    fitted_on_ : FittedOn or None
+    fitted_on_ : FittedOn
         What drift is measured by: how many documents, how many unknown words to expect, the mean of each
-        bit. None of a model that was saved before there was this.
+        bit.
     labelling_ : Labelling or None
         How many documents had how many labels in the fit, and how well words tell them: 0 if they were
         not used. None when fitted without. Not saved.

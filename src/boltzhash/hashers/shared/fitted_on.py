@@ -44,15 +44,11 @@ class FittedOn(NamedTuple):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_bits: int) -> Self | None:
-        """None of a model that was saved before models kept this.
-
-        >>> kept = FittedOn(2, None, np.zeros(8)).arrays()
-        >>> FittedOn.from_arrays(kept, 8).documents, FittedOn.from_arrays({}, 8)
-        (2, None)
+    def from_arrays(cls, arrays: Arrays, n_bits: int) -> Self:
         """
-        if f"{PREFIX}bit_means" not in arrays:
-            return None
+        >>> FittedOn.from_arrays(FittedOn(2, None, np.zeros(8)).arrays(), 8).documents
+        2
+        """
         means = arrays[f"{PREFIX}bit_means"]
         if means.shape != (n_bits,):
             raise ValueError(f"{PREFIX}bit_means should have shape ({n_bits},), got {means.shape}")
