@@ -60,9 +60,9 @@ EXTENSIONS += [
     extension("boltzhash.search._postings", ["src/boltzhash/search/_postings.c"], FLOATS),
     extension(
         "boltzhash.training._steps",
-        ["src/boltzhash/training/_steps.c", *paths(STEPS, "*.c")],
+        [*paths(STEPS.parent, "*.c"), *paths(STEPS, "*.c")],
         [] if WINDOWS else ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"],
-        depends=paths(STEPS, "*.h"),
+        depends=[*paths(STEPS.parent, "*.h"), *paths(STEPS, "*.h")],
         extra_link_args=["-ldl"] if sys.platform == "linux" else [],
     ),
 ]
