@@ -18,32 +18,18 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boltzhash
-from boltzhash.codes import distinct, hamming
+from boltzhash.codes import distinct
 from boltzhash.hashers import HASHERS, Hasher
+from boltzhash.hashers.shared.trained import TrainedHasher
+from boltzhash.training import loop
+from quick_hashers import quick, separation
 
-# Each as far as a hasher has it, but for the exceptions: so a further hasher is tested as it comes.
-QUICK = {"n_bits": 16, "epochs": 30, "hidden_units": 32, "device": "cpu"}
-EXCEPTIONS: dict[str, dict[str, Any]] = {
-    "SelfTaughtHashing": {"n_neighbors": 5},
-    # In so few steps edges would outweigh the words of such short texts.
-    "SNUH": {"kl_weight": (0.0, 0.1), "kl_ramp": 1.0},
-    "StackedRBM": {
-        "epochs": 200,
-        "pretraining_epochs": 100,
-        "pretraining_rate": 0.05,
-        "learning_rate": 0.002,
-        "hidden_units": (32,),
-    },
-}
 # Their codes depend on the documents: a seed only says where a search for eigenvectors starts.
 SEEDLESS = {"SelfTaughtHashing", "SpectralHashing"}
 hashers = pytest.mark.parametrize("kind", HASHERS)
-
-
-def quick(kind: str, **changes: Any) -> Hasher:
-    known = HASHERS[kind].defaults()
-    settings = {name: value for name, value in QUICK.items() if name in known}
-    return HASHERS[kind](**{**settings, **EXCEPTIONS.get(kind, {}), **changes})
+trained = pytest.mark.parametrize(
+    "kind", [name for name, kind in HASHERS.items() if issubclass(kind, TrainedHasher)]
+)
 
 
 def _checks() -> pytest.MarkDecorator:
@@ -74,9 +60,7 @@ def test_codes_are_packed_bytes_and_not_collapsed(kind: str, texts: list[str]) -
 @hashers
 def test_topics_are_nearer_than_others(kind: str, texts: list[str]) -> None:
     codes = quick(kind).fit(texts).transform(texts)
-    distances = hamming(codes, codes)
-    same = np.kron(np.eye(3), np.ones((30, 30))).astype(bool)
-    assert distances[same].mean() + 2 < distances[~same].mean()
+    assert separation(codes) > 2
 
 
 @hashers
@@ -256,8 +240,40 @@ def test_bad_n_bits_is_named(kind: str, texts: list[str], n_bits: Any) -> None:
         quick(kind, n_bits=n_bits).fit(texts)
 
 
-@hashers
-def test_wrong_number_of_columns_is_refused(kind: str, texts: list[str]) -> None:
-    hasher = quick(kind).fit(texts)
-    with pytest.raises(ValueError, match="features"):
-        hasher.transform(np.ones((2, 3)))
+@trained
+def test_on_epoch_sees_a_working_hasher(kind: str, texts: list[str]) -> None:
+    seen = []
+    hasher = quick(kind, epochs=3).fit(
+        texts, on_epoch=lambda h: seen.append((h.history_[-1].epoch, h.transform(texts)))
+    )
+    assert [epoch for epoch, _ in seen] == [1, 2, 3]
+    assert (seen[-1][1] == hasher.transform(texts)).all()
+
+
+@trained
+def test_an_interrupted_fit_resumes_to_the_same_bytes(
+    kind: str, texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    whole = quick(kind, epochs=6).fit(texts)
+    seen: list[int] = []
+
+    def note(hasher: Any) -> None:
+        seen.append(hasher.history_[-1].epoch)
+        if seen == [1, 2, 3, 4]:
+            raise KeyboardInterrupt
+
+    def fitted(**changes: Any) -> Any:
+        hasher = quick(kind, epochs=6, **changes)
+        return hasher.fit(texts, checkpoint=tmp_path / "checkpoint", on_epoch=note)
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted()
+    resumed = fitted()
+    assert seen == [1, 2, 3, 4, 4, 5, 6]  # the fourth was interrupted before it was kept
+    assert resumed.fingerprint() == whole.fingerprint()
+    assert resumed.history_ == whole.history_
+    assert (tmp_path / "checkpoint").is_dir()  # the caller removes it once the model is saved
+    other = fitted(batch_size=29)
+    assert seen[7:] == [1, 2, 3, 4, 5, 6]  # a checkpoint of another fit is not taken up
+    assert other.fingerprint() == quick(kind, epochs=6, batch_size=29).fit(texts).fingerprint()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,15 +159,6 @@ def test_history_has_the_terms_of_what_is_maximised(
     assert -losses[0] == pytest.approx(record.reconstruction - beta * record.kl, rel=1e-5)
 
 
-def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:
-    seen = []
-    hasher = quick(epochs=3).fit(
-        texts, on_epoch=lambda h: seen.append((h.history_[-1].epoch, h.transform(texts)))
-    )
-    assert [epoch for epoch, _ in seen] == [1, 2, 3]
-    assert (seen[-1][1] == hasher.transform(texts)).all()
-
-
 def test_explain_is_the_derivative_of_word_frequencies(texts: list[str]) -> None:
     hasher = quick(epochs=60).fit(texts)
     explained = hasher.explain(n_words=4)
@@ -262,55 +252,6 @@ def test_collapse_is_reported_and_leaves_nothing_fitted(texts: list[str]) -> Non
         hasher.transform(texts)
 
 
-def test_interrupted_fit_resumes_to_the_same_bytes(
-    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    whole = quick(epochs=8).fit(texts)
-    folder = tmp_path / "checkpoint"
-
-    def interrupt_in_epoch_five(hasher: CorrSH) -> None:
-        if hasher.history_[-1].epoch == 5:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=interrupt_in_epoch_five)
-    assert folder.is_dir()
-
-    epochs_run: list[int] = []
-    original = loop._epoch
-
-    def counted(*arguments: Any) -> Any:
-        epochs_run.append(arguments[-1])
-        return original(*arguments)
-
-    monkeypatch.setattr(loop, "_epoch", counted)
-    resumed = quick(epochs=8).fit(texts, checkpoint=folder)
-    assert epochs_run == [4, 5, 6, 7]
-    assert resumed.fingerprint() == whole.fingerprint()
-    assert resumed.history_ == whole.history_
-    assert folder.is_dir()  # the caller removes it once the model is saved
-
-
-def test_resuming_calls_on_epoch_for_new_epochs_only(
-    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    seen: list[int] = []
-
-    def record_and_stop(hasher: CorrSH) -> None:
-        seen.append(hasher.history_[-1].epoch)
-        if seen[-1] == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(epochs=5).fit(texts, checkpoint=tmp_path / "c", on_epoch=record_and_stop)
-    quick(epochs=5).fit(
-        texts, checkpoint=tmp_path / "c", on_epoch=lambda h: seen.append(h.history_[-1].epoch)
-    )
-    assert seen == [1, 2, 3, 3, 4, 5]  # the third was interrupted before it was kept
-
-
 def test_checkpoints_are_written_at_most_every_ten_seconds(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,23 +291,6 @@ def test_a_diverged_fit_leaves_no_checkpoint(
     with pytest.raises(TrainingError):
         quick(learning_rate=10.0).fit(texts, checkpoint=tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_checkpoint_of_another_fit_is_not_taken_up(
-    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    folder = tmp_path / "checkpoint"
-
-    def stop(hasher: CorrSH) -> None:
-        if hasher.history_[-1].epoch == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=stop)
-    other = quick(epochs=8, dropout=0.3).fit(texts, checkpoint=folder)
-    assert other.fingerprint() == quick(epochs=8, dropout=0.3).fit(texts).fingerprint()
-    assert len(other.history_) == 8
 
 
 def test_networks_side_by_side_are_networks(texts: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import torch
 from scipy.special import expit
 
 from boltzhash import AMMI, MISH, WISH
-from boltzhash.codes import distinct, hamming, unpack
-from boltzhash.hashers.shared.trained import TrainedHasher
+from boltzhash.codes import distinct, unpack
 from boltzhash.training.networks import TopicDecoder, WordDecoder
 from boltzhash.training.objectives import decoded_log_likelihood, topic_overlap
+from quick_hashers import separation
 
 QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "device": "cpu"}
 SMALL: dict[str, Any] = {**QUICK, "hidden_units": 32, "learning_rate": 0.02}
@@ -22,16 +21,9 @@ METHODS = {"WISH": (WISH, SMALL), "AMMI": (AMMI, QUICK), "MISH": (MISH, SMALL)}
 methods = pytest.mark.parametrize(("kind", "settings"), METHODS.values(), ids=METHODS.keys())
 
 
-def separation(hasher: TrainedHasher, texts: list[str]) -> float:
-    """Mean distance between topics less that within, in bits."""
-    distances = hamming(hasher.transform(texts), hasher.transform(texts))
-    same = np.kron(np.eye(3), np.ones((30, 30))).astype(bool)
-    return float(distances[~same].mean() - distances[same].mean())
-
-
 @methods
 def test_topics_are_told_apart(kind: Any, settings: dict[str, Any], texts: list[str]) -> None:
-    assert separation(kind(16, **settings).fit(texts), texts) > 2
+    assert separation(kind(16, **settings).fit_transform(texts)) > 2
 
 
 @methods
@@ -40,31 +32,6 @@ def test_as_published_can_be_fitted(kind: Any, settings: dict[str, Any], texts: 
         90,
         2,
     )
-
-
-class _InterruptedError(Exception):
-    pass
-
-
-@methods
-def test_an_interrupted_fit_resumes_to_the_same_bytes(
-    kind: Any, settings: dict[str, Any], texts: list[str], tmp_path: Path, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr("boltzhash.training.loop.SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    few = {**settings, "epochs": 6}
-    whole = kind(16, **few).fit(texts)
-
-    def interrupt(hasher: Any) -> None:
-        if hasher.history_[-1].epoch == 4:
-            raise _InterruptedError
-
-    folder = tmp_path / "checkpoint"
-    with pytest.raises(_InterruptedError):
-        kind(16, **few).fit(texts, checkpoint=folder, on_epoch=interrupt)
-    assert folder.exists()
-    resumed = kind(16, **few).fit(texts, checkpoint=folder)
-    for name, weights in whole.weights_.items():
-        assert weights.tobytes() == resumed.weights_[name].tobytes(), name
 
 
 @pytest.mark.parametrize(

@@ -115,15 +115,6 @@ def test_small_corpora_get_enough_steps() -> None:
     assert StackedRBM(epochs=3)._n_epochs(1000) == 3
 
 
-def test_on_epoch_sees_a_working_hasher(texts: list[str]) -> None:
-    seen = []
-    hasher = quick(epochs=3).fit(
-        texts, on_epoch=lambda h: seen.append((h.history_[-1].epoch, h.transform(texts)))
-    )
-    assert [epoch for epoch, _ in seen] == [1, 2, 3]
-    assert (seen[-1][1] == hasher.transform(texts)).all()
-
-
 BAD_ARGUMENTS = {
     "hidden_units": (
         [500, (0,), (10, 1.5)],
@@ -174,35 +165,13 @@ def test_collapse_is_reported() -> None:
         quick().fit(matrix)
 
 
-def test_interrupted_fine_tuning_resumes_to_the_same_bytes(
+def test_a_resumed_fit_has_the_history_of_pretraining(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    whole = quick(epochs=8).fit(texts)
-    folder = tmp_path / "checkpoint"
-
-    def stop(hasher: StackedRBM) -> None:
-        if hasher.history_[-1].epoch == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(epochs=8).fit(texts, checkpoint=folder, on_epoch=stop)
-    epochs_run: list[int] = []
-    original = loop._epoch
-
-    def counted(*arguments: Any) -> Any:
-        epochs_run.append(arguments[-1])
-        return original(*arguments)
-
-    monkeypatch.setattr(loop, "_epoch", counted)
-    resumed = quick(epochs=8).fit(texts, checkpoint=folder)
-    assert epochs_run == [4, 5, 6, 7]
-    assert resumed.fingerprint() == whole.fingerprint()
-    assert resumed.history_ == whole.history_
-    assert resumed.pretraining_history_ == whole.pretraining_history_
-    epochs_run.clear()
-    quick(epochs=8, code_noise=3.0).fit(texts, checkpoint=folder)
-    assert len(epochs_run) == 8  # the checkpoint of another fit
+    whole, again = (quick(epochs=3).fit(texts, checkpoint=tmp_path / "c") for _ in range(2))
+    assert again.pretraining_history_ == whole.pretraining_history_
+    assert again.fingerprint() == whole.fingerprint()
 
 
 @pytest.mark.parametrize(
