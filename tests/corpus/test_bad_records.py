@@ -90,11 +90,7 @@ def test_a_file_of_a_folder_that_is_not_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
-        ("a.jsonl.gz", b"no gzip"),
-        ("a.csv", b"id,body\n1,x\n"),
-        ("a.parquet", b"no Parquet"),
-    ],
+    [("a.jsonl.gz", b"no gzip"), ("a.csv", b"id,body\n1,x\n"), ("a.parquet", b"no Parquet")],
 )
 def test_a_file_that_is_broken_as_a_whole_is_not_left_out(
     tmp_path: Path, name: str, content: bytes

@@ -24,10 +24,7 @@ def read_some_words(path: Path, fields: Fields, start: int, stop: int) -> Record
 
 @pytest.mark.parametrize(
     ("spans", "n_shards"),
-    [
-        (None, 1),
-        (Spans(lambda path, shard_bytes: iter([(0, 2), (2, 3)]), read_some_words), 2),
-    ],
+    [(None, 1), (Spans(lambda path, shard_bytes: iter([(0, 2), (2, 3)]), read_some_words), 2)],
 )
 def test_a_further_format_is_one_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spans: Spans | None, n_shards: int

@@ -78,12 +78,7 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     link(root / "b" / "to_a", root / "a")
     link(root / "file", root / "a" / "x")
     link(root / "out", tmp_path / "elsewhere")
-    assert [document.id for document in read_corpus(root)] == [
-        "a/x",
-        "b/to_a/x",
-        "file",
-        "out/far",
-    ]
+    assert [document.id for document in read_corpus(root)] == ["a/x", "b/to_a/x", "file", "out/far"]
 
 
 @pytest.mark.parametrize("target", ["gone", "b"], ids=["nowhere", "itself"])

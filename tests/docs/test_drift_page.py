@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from boltzhash import CorrSH
-from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
 from boltzhash.hashers.shared import deep
 from small_corpus import make_documents
 
-PAGE = Path(__file__).parents[2] / "docs" / "drift.md"
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+from .pages import read_blocks, run_commands
 
 
 def test_the_examples_do_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ((_, commands),) = BLOCKS
+    ((_, commands),) = read_blocks("docs/drift.md")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(deep, "MINIMUM_STEPS", 20)
     old = make_documents(60)
     with Collection.create("library", CorrSH(16, epochs=5).fit(d["text"] for d in old)) as library:
         library.add(old)
         library.add({"id": i, "text": f"violin cello harp viola {i}"} for i in range(60))
-    for line in commands.splitlines():
-        program, *arguments = shlex.split(line, comments=True)
-        assert program == "boltzhash"
-        assert main(arguments) == 0, line
+    run_commands(*commands.splitlines())
     advice = "worth it. boltzhash export library -o all.jsonl; boltzhash fit all.jsonl --method"
     assert advice in capsys.readouterr().out
     with Collection.open("library") as library:

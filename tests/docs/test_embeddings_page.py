@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from boltzhash.hashers.shared import deep
-from command_line import run
 from small_corpus import make_documents, write_jsonl
 
-PAGE = Path(__file__).parents[2] / "docs" / "embeddings.md"
-_, SECTION = PAGE.read_text(encoding="utf-8").split("\n## A collection of them\n")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.M | re.S)
+from .pages import ROOT, blocks_of, run_commands, run_python
+
+PAGE = (ROOT / "docs" / "embeddings.md").read_text(encoding="utf-8")
+BLOCKS = blocks_of(PAGE.partition("\n## A collection of them\n")[2])
 
 
 def test_the_python_example_prints_what_the_page_says(tmp_path: Path) -> None:
     (_, script), (_, printed) = BLOCKS[:2]
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == printed
+    assert run_python(script, tmp_path) == printed
 
 
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +37,4 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         np.save(tmp_path / {"corpus": "vectors.npy", "more": "more.npy"}[name], vectors)
     np.save(tmp_path / "query.npy", np.eye(8)[0])
     assert len(commands) == 8
-    for line in commands:
-        program, *arguments = shlex.split(line, comments=True)
-        assert program == "boltzhash"
-        assert run(*arguments).code == 0, line
+    run_commands(*commands)

@@ -64,7 +64,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
         (
             "make bench",
             NOT_RUN + "minutes on a quiet machine; tests/benchmarks reads what they wrote",
-        ),
+        )
     ],
     "docs/README.md": [("pip install 'boltzhash[train]'\nboltzhash index", HERE)],
     "docs/collections.md": [
@@ -109,9 +109,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
         ("boltzhash index manuals/", "tests/docs/test_long_documents_page.py"),
         ("from boltzhash import LSH, Collection", "tests/docs/test_long_documents_page.py"),
     ],
-    "docs/drift.md": [
-        ("boltzhash stats library", "tests/docs/test_drift_page.py"),
-    ],
+    "docs/drift.md": [("boltzhash stats library", "tests/docs/test_drift_page.py")],
     "docs/elsewhere.md": [
         ("boltzhash export library --codes", "tests/integrations/test_elsewhere.py"),
         ("import json", "tests/integrations/test_elsewhere.py"),
@@ -136,7 +134,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
         (
             "python -m experiments.runs",
             NOT_RUN + "hours; make experiments-smoke goes the way, small",
-        ),
+        )
     ],
     "docs/retrieval.md": [
         ("boltzhash evaluate library --queries", HERE),

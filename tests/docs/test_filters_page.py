@@ -5,20 +5,20 @@ from __future__ import annotations
 import doctest
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from boltzhash import LSH
-from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
+
+from .pages import ROOT, blocks_of, run_commands
 
 pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "filters.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.M | re.S)
+PAGE = (ROOT / "docs" / "filters.md").read_text(encoding="utf-8")
+BLOCKS = blocks_of(PAGE)
 ROWS = re.findall(r"^\| `(\{.*?\})` \| ([a-z ]*?) ?\|", PAGE, re.M)
 
 
@@ -55,5 +55,5 @@ def test_every_command_finds_something(
     monkeypatch.chdir(tmp_path)
     (commands,) = (text for kind, text in BLOCKS if kind == "sh")
     for line in commands.splitlines():
-        assert main(shlex.split(line)[1:]) == 0
+        run_commands(line)
         assert "paris" in capsys.readouterr().out, line

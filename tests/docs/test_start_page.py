@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 from command_line import environment
 
-PAGE = Path(__file__).parents[2] / "docs" / "start.md"
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+from .pages import read_blocks
+
+BLOCKS = read_blocks("docs/start.md")
 
 
 def test_commands_and_python_print_what_the_page_says(tmp_path: Path) -> None:

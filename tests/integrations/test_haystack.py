@@ -84,9 +84,7 @@ def test_filters_of_the_retriever_and_of_a_run(filled: BoltzhashDocumentStore) -
     assert {d.shelf for d in found(replaced, None)} == {2, 3}
     assert {d.shelf for d in found(replaced, early)} == {0, 1, 2}
     merged = BoltzhashRetriever(
-        filled,
-        filters={"operator": "AND", "conditions": [late]},
-        filter_policy=FilterPolicy.MERGE,
+        filled, filters={"operator": "AND", "conditions": [late]}, filter_policy=FilterPolicy.MERGE
     )
     assert {d.shelf for d in found(merged, {"operator": "AND", "conditions": [early]})} == {2}
 

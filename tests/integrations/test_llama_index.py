@@ -17,13 +17,7 @@ from boltzhash.errors import MissingExtraError
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
-from llama_index.core.schema import (
-    Document,
-    ImageNode,
-    NodeRelationship,
-    RelatedNodeInfo,
-    TextNode,
-)
+from llama_index.core.schema import Document, ImageNode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import (
     MetadataFilter,

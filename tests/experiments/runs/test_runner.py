@@ -92,10 +92,7 @@ def test_data_that_is_missing_or_damaged_is_said_with_its_name(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '{"format": 1, "precision": {}}',
-            "is a result of format 1, this code reads 2",
-        ),
+        ('{"format": 1, "precision": {}}', "is a result of format 1, this code reads 2"),
         ('{"format": 3}', "is a result of format 3, this code reads 2"),
         ('{"format": 2, "prec', "cannot be read as a result"),
     ],

@@ -65,9 +65,5 @@ def test_differences_count_the_seeds_that_are_sure() -> None:
 
 @pytest.mark.usefixtures("results_folder")
 def test_without_results_there_are_no_rows() -> None:
-    for table in (
-        retrieval.figures_table,
-        retrieval.ratios_table,
-        retrieval.differences_table,
-    ):
+    for table in (retrieval.figures_table, retrieval.ratios_table, retrieval.differences_table):
         assert rows(table()) == []
