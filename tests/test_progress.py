@@ -89,10 +89,6 @@ def test_lines_come_also_while_nothing_can_be_counted(
         logger.removeHandler(told)
 
 
-def test_by_default_a_line_comes_every_ten_seconds() -> None:
-    assert progress_module.SECONDS_BETWEEN_LINES == 10
-
-
 def shown(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> str:
     stderr = io.StringIO()
     monkeypatch.setattr(stderr, "isatty", lambda: is_terminal)

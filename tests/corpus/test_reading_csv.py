@@ -33,11 +33,6 @@ def test_csv_with_a_byte_order_mark_and_named_columns(tmp_path: Path) -> None:
     assert list(read_corpus(path, text_field="body", id_field="key")) == [Document("k", "b")]
 
 
-def test_csv_in_utf16(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", "text\nä\n".encode("utf-16"))
-    assert list(read_corpus(path, encoding="utf-16")) == [Document(0, "ä")]
-
-
 def test_a_csv_field_longer_than_the_csv_module_allows_by_default(tmp_path: Path) -> None:
     before = csv.field_size_limit(131_072)
     try:

@@ -149,14 +149,3 @@ def test_parquet_memory_does_not_grow_with_a_row_group(tmp_path: Path) -> None:
         assert document == Document(number, texts[number])
         most = max(most, pyarrow.total_allocated_bytes() - before)
     assert 0 < most < 4_000_000
-
-
-def test_parquet_columns_become_metadata_where_asked_for(tmp_path: Path) -> None:
-    columns = {"id": ["a"], "text": ["x"], "year": [2020], "lang": [None]}
-    path = write_parquet(tmp_path / "corpus.parquet", columns)
-    (all_of_them,) = read_corpus(path, metadata=True)
-    assert all_of_them.metadata == {"year": 2020, "lang": None}
-    (chosen,) = read_corpus(path, metadata=["year"])
-    assert chosen.metadata == {"year": 2020}
-    (none,) = read_corpus(path)
-    assert none.metadata is None

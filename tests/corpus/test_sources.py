@@ -121,13 +121,6 @@ def test_lines_of_all_texts_of_a_folder(tmp_path: Path) -> None:
     assert list(read_corpus(tmp_path, format="lines")) == expected
 
 
-def test_a_line_that_is_not_text(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", b"one\ncaf\xe9\n")
-    assert message(path, format="lines").startswith(
-        "a.txt, line 2: expected utf-8 text, got byte 0xe9"
-    )
-
-
 # Formats
 
 

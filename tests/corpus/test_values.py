@@ -12,7 +12,6 @@ import pytest
 from boltzhash.corpus import read_corpus
 from boltzhash.corpus.values import as_json
 from corpus_files import message, write
-from small_corpus import write_parquet
 
 ONE_DAY = datetime.datetime(2020, 1, 31, 12, 30, tzinfo=datetime.UTC)
 
@@ -65,12 +64,6 @@ def test_missing_values_of_pandas() -> None:
         None,
         "2020-01-31T00:00:00",
     ]
-
-
-def test_metadata_of_parquet(tmp_path: Path) -> None:
-    columns = {"text": ["x"], "when": [ONE_DAY], "price": [Decimal("1.50")], "no": [float("nan")]}
-    (document,) = read_corpus(write_parquet(tmp_path / "a.parquet", columns), metadata=True)
-    assert document.metadata == {"when": "2020-01-31T12:30:00+00:00", "price": 1.5, "no": None}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash.datasets import download
 from boltzhash.datasets.download import DownloadError, Source, cache_folder, fetch
 from command_line import names
 
@@ -181,11 +180,6 @@ def test_another_address_starts_anew(shelf: Shelf, tmp_path: Path) -> None:
     assert shelf.asked == [None]
 
 
-def test_no_length(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.length = False
-    assert fetch(shelf.source(), tmp_path).read_bytes() == CONTENTS
-
-
 def test_a_wrong_checksum_leaves_nothing(shelf: Shelf, tmp_path: Path) -> None:
     shelf.contents = OTHER
     expected = f"expected sha256 {sha(CONTENTS)}, got {sha(OTHER)}; it was not kept"
@@ -292,19 +286,6 @@ def test_one_process_at_a_time(shelf: Shelf, tmp_path: Path) -> None:
         assert shelf.asked == []
         holder.communicate()
     assert fetch(shelf.source(), tmp_path).read_bytes() == CONTENTS
-
-
-def test_progress_is_shown_on_a_terminal_only(
-    shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetch(shelf.source(), tmp_path / "quiet")
-    assert capfd.readouterr().err == ""
-    shown: list[dict] = []
-    plain = download.tqdm
-    monkeypatch.setattr(download, "tqdm", lambda **k: shown.append(k) or plain(**k))
-    shelf.cuts = [100_000]
-    fetch(shelf.source(), tmp_path / "other")
-    assert [(bar["total"], bar["initial"]) for bar in shown] == [(300_000, 0), (300_000, 100_000)]
 
 
 def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from boltzhash.corpus import CorpusError
 from boltzhash.datasets import CorpusUnavailableError, fetch_corpus, newsgroups, reuters
 from boltzhash.datasets.download import DownloadError, Source
-from command_line import Run, run_apart
 
 LINE = '{"id": "%s", "text": "%s", "labels": ["x"], "split": "%s"}\n'
 
@@ -129,18 +128,6 @@ def test_archives_in_the_cache_are_checked(tmp_path: Path) -> None:
     )  # what is not in the cache may be another version
     with pytest.raises(CorpusError, match="expected an intact tar archive"):
         fetch_corpus("newsgroups", tmp_path / "mine")
-
-
-def test_loading_does_not_import_torch(tmp_path: Path) -> None:
-    put(tmp_path / "data", "debian")
-    script = (
-        "import sys\n"
-        "from boltzhash.datasets import fetch_corpus\n"
-        f"print(fetch_corpus('debian', {str(tmp_path / 'data')!r}))\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    said = "<Corpus debian: 1 / 1 / 1 documents, 1 labels>\n"
-    assert run_apart(program=script) == Run(0, said, "")
 
 
 @pytest.mark.parametrize(

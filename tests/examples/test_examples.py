@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -66,18 +65,6 @@ def examples() -> ModuleType:
     return module
 
 
-def run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in an empty folder, which is also where temporary files go."""
-    return subprocess.run(
-        [sys.executable, EXAMPLES / f"{script}.py", *arguments],
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 @pytest.mark.parametrize("name", KEY_LINES)
 def test_prints_what_its_page_shows(name: str, examples: ModuleType, tmp_path: Path) -> None:
     """Line by line where it was written in circumstances like these; elsewhere the lines that matter.
@@ -96,20 +83,12 @@ def test_prints_what_its_page_shows(name: str, examples: ModuleType, tmp_path: P
     assert drawn == [path.name for path in examples.OUTPUTS.glob(f"{name}.png")]
 
 
-def test_the_corpus_may_be_ones_own(tmp_path: Path) -> None:
-    corpus = tmp_path / "mine.csv"
-    rows = [f"{i},star {i % 7} planet eigenvalues {i}" for i in range(60)]
-    corpus.write_text("\n".join(["id,text", *rows]))
-    done = run("own_corpus", tmp_path, "mine.csv")
-    assert done.returncode == 0, done.stderr
-    assert "60 documents of mine.csv are now in" in done.stdout
-
-
 def test_without_a_server_the_example_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BOLTZHASH_POSTGRES", raising=False)
-    done = run("postgresql", tmp_path)
+    command = [sys.executable, EXAMPLES / "postgresql.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "Give postgresql://user@host/database, or set BOLTZHASH_POSTGRES" in done.stderr
 

@@ -16,7 +16,6 @@ from boltzhash.metrics import compare_hashers, evaluate_codes, own_texts, varian
 from boltzhash.metrics.codes_report import CodesReport, Halves, Measured
 from boltzhash.metrics.significance import Estimate
 from boltzhash.text.tfidf import unit_rows
-from small_corpus import TOPICS as WORDS
 from small_corpus import make_documents
 
 DOCUMENTS = make_documents(90)
@@ -200,15 +199,3 @@ def test_what_cannot_be_measured_is_refused(collection: Collection, tmp_path: Pa
     collection.delete(range(1, 90))
     with pytest.raises(ValueError, match="20 documents are needed: there are 1"):
         evaluate_codes(collection)
-
-
-def test_a_word_of_caution_about_short_texts(collection: Collection) -> None:
-    report = evaluate_codes(collection)
-    told = " ".join(str(report).split())
-    assert (
-        f"These documents have {report.halves.words:g} words in the median: of texts this" in told
-    )
-    long = [f"{words} tree{n}" for n in range(30) for words in WORDS.values()]
-    report = compare_hashers([LSH(16)], long)
-    assert report.halves.words == 13
-    assert "of texts this short" not in str(report)

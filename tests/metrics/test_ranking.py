@@ -181,17 +181,6 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (precision_within(*case, radius=9) == whole[1]).all()
 
 
-@pytest.mark.parametrize("n_bytes", [1, 2, 7, 8, 9, 16, 512])
-def test_distances_are_hamming(n_bytes: int) -> None:
-    rng = np.random.default_rng(n_bytes)
-    queries, database = (rng.integers(0, 256, (n, n_bytes), dtype=np.uint8) for n in (5, 30))
-    database[0] = ~queries[0]  # the largest distance there is
-    labels = np.ones((30, 1), dtype=bool)
-    (block,) = pairs(queries, database, labels[:5], labels)
-    assert (block.distances == hamming(queries, database)).all()
-    assert block.distances[0, 0] == 8 * n_bytes
-
-
 def test_one_block_is_bounded() -> None:
     n = 50_000
     labels = np.ones((n, 1), dtype=bool)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -131,23 +129,6 @@ def test_frame(corpus: dict[str, np.ndarray]) -> None:
     assert frame.loc["same", "map"] == report.mean("same", "map")
     assert frame.loc["noisy", "distinct"] == report.codes["noisy"].distinct
     assert frame.columns.tolist()[1:] == list(report.codes["noisy"]._fields)
-
-
-def test_frame_without_pandas_says_what_to_install() -> None:
-    script = (
-        "import sys; sys.modules['pandas'] = None\n"
-        "import numpy as np\n"
-        "from boltzhash.errors import MissingExtraError\n"
-        "from boltzhash.metrics import Report\n"
-        "try: Report({'m': {'x': np.ones(2)}}).to_frame()\n"
-        "except MissingExtraError as error: print(error)\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    expected = "to_frame needs pandas, which is not installed: pip install 'boltzhash[pandas]'"
-    assert done.stdout.strip() == expected
 
 
 def test_values_computed_before() -> None:

@@ -90,34 +90,6 @@ def test_data_that_is_missing_or_damaged_is_said_with_its_name(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"format": 1, "precision": {}}', "is a result of format 1, this code reads 2"),
-        ('{"format": 3}', "is a result of format 3, this code reads 2"),
-        ('{"format": 2, "prec', "cannot be read as a result"),
-    ],
-)
-def test_a_result_that_is_not_understood_is_neither_skipped_nor_replaced(
-    main: Callable[..., None], results_folder: Path, text: str, message: str
-) -> None:
-    path = results_folder / "smoke.jsonl"
-    results_folder.mkdir()
-    path.write_text(text)
-    with pytest.raises(SystemExit, match=f"smoke.jsonl {message}"):
-        main("smoke", "--device", "cpu")
-    assert list(results_folder.iterdir()) == [path]
-    assert path.read_text() == text
-
-
-def test_tables_and_figures_refuse_such_a_result_too(results_folder: Path, tmp_path: Path) -> None:
-    results_folder.mkdir()
-    (results_folder / "tables.jsonl").write_text('{"run": "NASH-tmc-8-0", "format": 3}')
-    for read in (pages.methods, lambda: svg.stale(tmp_path)):
-        with pytest.raises(SystemExit, match=r"tables.jsonl is a result of format 3"):
-            read()
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["smoke", "--settings", "nash"], "expected some of CorrSH, ITQ, NASH, got 'nash'"),
@@ -129,17 +101,6 @@ def test_settings_and_seeds_that_no_run_has_are_refused(
 ) -> None:
     with pytest.raises(SystemExit, match=message):
         main(*arguments)
-
-
-def test_an_unknown_experiment_is_refused_with_those_that_are_known(
-    main: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main("nothing")
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert "invalid choice: 'nothing'" in said
-    assert "quality" in said
 
 
 def test_an_unknown_method_is_refused_with_those_that_are_known() -> None:

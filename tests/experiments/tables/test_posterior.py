@@ -96,9 +96,3 @@ def test_pairing_says_what_it_would_change(record: Record) -> None:
     both(record, "ng20", shifted, CORRELATED)
     said = posterior.pairing()
     assert said.endswith("Of 1 intervals 0 exclude 0; paired by seed, 1 would.\n")
-
-
-def test_nothing_is_said_without_results(results_folder: object) -> None:
-    assert rows(posterior.posterior_table()) == rows(posterior.components_table()) == []
-    assert posterior.pairing() == ""
-    assert "intervals" not in posterior.posterior_summary()

@@ -61,9 +61,3 @@ def test_differences_count_the_seeds_that_are_sure() -> None:
     assert rows(retrieval.differences_table()) == [
         ["both", "+.040, 1 of 2", "", "−.100, 0 of 1", ""]
     ]
-
-
-@pytest.mark.usefixtures("results_folder")
-def test_without_results_there_are_no_rows() -> None:
-    for table in (retrieval.figures_table, retrieval.ratios_table, retrieval.differences_table):
-        assert rows(table()) == []
