@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,16 @@ pytest.register_assert_rewrite("command_line")
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """Commands set the level and the handlers of the package's logger."""
+    logger = logging.getLogger("boltzhash")
+    level, handlers = logger.level, logger.handlers
+    yield
+    logger.setLevel(level)
+    logger.handlers = handlers
 
 
 @pytest.fixture(scope="session")

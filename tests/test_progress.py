@@ -6,7 +6,6 @@ import io
 import logging
 import sys
 import threading
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -26,11 +25,8 @@ class Clock:
 
 
 @pytest.fixture
-def logger() -> Iterator[logging.Logger]:
-    logger = logging.getLogger("boltzhash")
-    level = logger.level
-    yield logger
-    logger.setLevel(level)
+def logger() -> logging.Logger:
+    return logging.getLogger("boltzhash")
 
 
 @pytest.mark.parametrize(

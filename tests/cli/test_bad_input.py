@@ -8,35 +8,6 @@ import pytest
 
 from boltzhash.storage.folders import FORMAT_VERSION
 from command_line import Fitted, names, refused
-from corpus_files import NO_TEXT
-
-GOOD_LINE = '{"text": "planet orbit"}\n'
-BAD_CORPORA = {
-    "broken JSON": (
-        GOOD_LINE * 2 + '{"text": \n',
-        "{corpus}, line 3: not valid JSON: Expecting value (column 9)",
-    ),
-    "a missing field": (
-        GOOD_LINE + '{"body": "x"}\n',
-        "{corpus}, line 2: expected a field 'text', got the fields: 'body'" + NO_TEXT,
-    ),
-    "a text that is none": (
-        '{"text": 7}\n',
-        "{corpus}, line 1: field 'text' must be a string, got int 7",
-    ),
-}
-
-
-@pytest.mark.parametrize("command", ["fit", "encode"])
-@pytest.mark.parametrize("problem", BAD_CORPORA)
-def test_a_bad_record_is_named(fitted: Fitted, tmp_path: Path, command: str, problem: str) -> None:
-    content, message = BAD_CORPORA[problem]
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text(content)
-    arguments = [corpus] if command == "fit" else [fitted.model, corpus]
-    expected = message.format(corpus=corpus)
-    assert refused(command, *arguments, "-o", tmp_path / "output") == expected
-    assert names(tmp_path) == ["corpus.jsonl"]
 
 
 def test_a_missing_corpus_is_named(fitted: Fitted, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from boltzhash.cli import caching
 from boltzhash.collection import Collection
 from command_line import DEADLINE, Made, Run, names, refused, run, start, succeed
-from small_corpus import DOCUMENTS, make_records, write_corpus, write_jsonl
+from small_corpus import make_records, write_corpus, write_jsonl
 
 
 @pytest.fixture(autouse=True)
@@ -63,21 +63,6 @@ def test_a_corpus_is_read_once_and_answers_as_its_collection_would(
         f"boltzhash: {corpus} has not changed since it was read into {collection}\n",
     )
     assert oct(collection.parent.stat().st_mode & 0o777) == "0o700"
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "csv", "parquet", "folder"])
-def test_every_kind_of_corpus(kind: str, tmp_path: Path) -> None:
-    corpus = write_corpus(kind, tmp_path)
-    (first,) = hits(run("search", corpus, DOCUMENTS[7]["text"], "-k", 1))
-    assert first.split()[2] == ("007.txt" if kind == "folder" else DOCUMENTS[7]["id"])
-
-
-def test_queries_come_from_standard_input_too(corpus: Path) -> None:
-    result = run("search", corpus, "-k", 1, stdin="moon\ntide\n")
-    assert [line for line in result.out.splitlines() if line in ("moon", "tide")] == [
-        "moon",
-        "tide",
-    ]
 
 
 def test_a_changed_corpus_is_read_anew(corpus: Path, cache: Path) -> None:

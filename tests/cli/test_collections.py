@@ -158,13 +158,6 @@ def test_parquet_cannot_hold_ids_of_two_types(made: Made, tmp_path: Path) -> Non
     assert not (tmp_path / "codes.parquet").exists()
 
 
-def test_a_check_says_that_all_is_well(made: Made) -> None:
-    assert "checked: everything is as it was written" in succeed(
-        "stats", made.collection, "--check"
-    )
-    assert "checked" not in succeed("stats", made.collection)
-
-
 def test_stats_show_drift(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = succeed("stats", made.collection).splitlines()
     assert lines[-3] == (
@@ -216,15 +209,6 @@ def test_control_characters_do_not_reach_a_terminal(made: Made) -> None:
     assert "\x1b" not in refused(
         "search", made.collection, "moon", "--where", '{"a": {"\\u001b": 1}}'
     )
-
-
-def test_the_repr_of_a_collection_says_what_it_holds(made: Made) -> None:
-    with Collection.open(made.collection) as collection:
-        n, bits = len(collection), collection.hasher.n_bits
-        assert repr(collection) == f"<Collection {made.collection}: {n} documents, {bits} bits>"
-        answer = collection.search("moon", 3)
-        assert repr(answer) == f"<Answer to 'moon' by both: 3 hits, first {answer.ids[0]!r}>"
-    assert repr(collection) == f"<Collection {made.collection}, closed>"
 
 
 def test_metadata_that_no_record_has_is_pointed_out(made: Made, tmp_path: Path) -> None:

@@ -57,30 +57,7 @@ def test_a_document_a_line(fitted: Fitted, tmp_path: Path) -> None:
     assert contents(tmp_path / "codes") == expected
 
 
-def test_a_link_that_leads_nowhere_is_told_once(fitted: Fitted, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "a.txt").write_text("star planet")
-    (folder / "b.txt").symlink_to("gone")
-    result = run("encode", fitted.model, folder, "-o", tmp_path / "codes")
-    assert result.code == 0
-    warning = f"boltzhash: {folder / 'b.txt'} is left out: a link that leads nowhere\n"
-    assert result.err == warning
-
-
 # Ids
-
-
-@pytest.mark.parametrize("value", ["1.5", "null", "true", "[1]", "12.0"])
-@pytest.mark.parametrize("command", ["encode", "index"])
-def test_an_id_that_is_none_is_refused(
-    fitted: Fitted, tmp_path: Path, command: str, value: str
-) -> None:
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text(f'{{"text": "star"}}\n{{"id": {value}, "text": "planet"}}\n')
-    arguments = (command, fitted.model, corpus, "-o", tmp_path / "output")
-    message = refused(*arguments)
-    assert message.startswith(f"{corpus}, line 2: field 'id' must be a string or an integer, got ")
 
 
 def test_ids_as_strings(fitted: Fitted, tmp_path: Path) -> None:
@@ -158,13 +135,6 @@ def test_bad_records_are_left_out_if_asked_for(
     ]
 
 
-def test_where_nothing_is_bad_nothing_is_said(fitted: Fitted, tmp_path: Path) -> None:
-    codes = tmp_path / "codes"
-    out = succeed("encode", fitted.model, fitted.corpus, "-o", codes, "--skip-bad", "--json")
-    assert json.loads(out)["skipped"] == 0
-    assert names(tmp_path) == ["codes"]
-
-
 def test_what_is_left_out_does_not_replace_anything(fitted: Fitted, tmp_path: Path) -> None:
     """Only the file of an earlier run."""
     corpus = tmp_path / "broken.jsonl"
@@ -184,19 +154,6 @@ def test_vectors_are_not_shifted_by_what_is_left_out(fitted: Fitted, tmp_path: P
     options = ("--features", tmp_path / "vectors.npy", "--skip-bad")
     message = refused("fit", fitted.corpus, "-o", tmp_path / "model", *options)
     assert "--skip-bad would leave vectors of --features without their documents" in message
-
-
-def test_metadata_that_json_has_no_word_for(made: Made, tmp_path: Path) -> None:
-    columns = {"id": ["a"], "text": ["star"], "raw": [b"x"], "score": [float("nan")]}
-    corpus = write_parquet(tmp_path / "corpus.parquet", columns)
-    arguments = ("index", made.model, corpus, "-o", tmp_path / "library")
-    message = refused(*arguments)
-    assert message.startswith(f"{corpus}, row 1: field 'raw' cannot become metadata, got bytes")
-    assert "--metadata" in message
-    succeed(*arguments, "--metadata", "score")
-    with Collection.open(tmp_path / "library") as library:
-        (document,) = library
-    assert document.metadata == {"score": None}
 
 
 # How much is said

@@ -54,16 +54,6 @@ def test_the_fields_can_be_named(fitted: Fitted, tmp_path: Path) -> None:
     assert contents(codes) == contents(fitted.codes)
 
 
-def test_an_encoding_can_be_named(fitted: Fitted, tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.jsonl"
-    line = json.dumps({"id": "é", "text": "onion"}, ensure_ascii=False)
-    corpus.write_text(line + "\n", encoding="latin-1")
-    message = refused("encode", fitted.model, corpus, "-o", tmp_path / "codes")
-    assert "line 1: expected utf-8 text" in message
-    succeed("encode", fitted.model, corpus, "-o", tmp_path / "codes", "--encoding", "latin-1")
-    assert (tmp_path / "codes" / "ids.jsonl").read_text() == '"é"\n'
-
-
 def test_documents_without_a_known_word_are_counted_and_listed(
     fitted: Fitted, tmp_path: Path
 ) -> None:

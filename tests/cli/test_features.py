@@ -75,25 +75,6 @@ def test_search_finds_by_the_vectors_of_queries(files: Files, tmp_path: Path) ->
         assert sum(hit["id"].startswith(topic) for hit in answer["hits"]) >= 8
 
 
-def test_counts_that_differ_are_named(files: Files, tmp_path: Path) -> None:
-    np.save(tmp_path / "few.npy", np.load(files.vectors)[:-1])
-    few = ("--features", tmp_path / "few.npy")
-    message = "features must have one row per document, in the same order: got 59 rows for 60"
-    assert message in refused("fit", files.corpus, *few, "-o", tmp_path / "m", *ON_CPU)
-    assert message in refused("encode", files.model, files.corpus, *few, "-o", tmp_path / "c")
-    assert names(tmp_path) == ["few.npy"]
-    message = refused("search", files.model, files.codes, "query", *few)
-    assert "got 59 rows for 1 documents" in message
-
-
-def test_features_are_asked_for_where_the_model_needs_them(files: Files, tmp_path: Path) -> None:
-    for command in (
-        ("encode", files.model, files.corpus, "-o", tmp_path / "codes"),
-        ("search", files.model, files.codes, "query"),
-    ):
-        assert "pass features= (--features on the command line)" in refused(*command)
-
-
 def test_a_cluster_is_not_given_vectors(files: Files, tmp_path: Path) -> None:
     given = (files.model, files.corpus, "--features", files.vectors, "-o", tmp_path / "codes")
     assert "--ray hashes texts, and vectors do not travel" in refused("encode", *given, "--ray")

@@ -28,15 +28,6 @@ def test_json_has_versions_parts_kernel_extras_and_gpus() -> None:
     assert isinstance(facts["gpus"], list)
 
 
-def test_a_person_reads_the_same() -> None:
-    shown = succeed("info")
-    assert shown.startswith(f"boltzhash {boltzhash.__version__}, Python {sys.version.split()[0]}, ")
-    assert f"numpy {version('numpy')}" in shown
-    assert re.search(rf"^kernel    {kernel_name()}\b", shown, re.M)
-    assert re.search(rf"^  train +torch {re.escape(version('torch'))}", shown, re.M)
-    assert not re.search(r"^  (dev|docs|engines-test)\b", shown, re.M)
-
-
 def test_an_extra_that_is_not_there_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

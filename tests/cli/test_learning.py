@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -253,15 +252,6 @@ def test_what_was_learned_is_kept_before_anything_is_written(
     )
     monkeypatch.setattr(CorrSH, "fit", None)
     assert run("index", corpus, "-o", library).code == 0
-
-
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-def test_the_output_is_tried_before_anything_is_learned(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(CorrSH, "fit", None)
-    message = refused("index", corpus, "-o", f"/proc/{os.getpid()}/library", code=5)
-    assert message.endswith(f"'/proc/{os.getpid()}/library'")
 
 
 def test_indexing_goes_on_with_the_model_that_was_learned(

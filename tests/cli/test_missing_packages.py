@@ -56,8 +56,7 @@ def test_encode_and_search_work_without_torch(
     assert run_apart("encode", fitted.model, fitted.corpus, "-o", codes, env=env).code == 0
     assert contents(codes) == contents(fitted.codes)
     result = run_apart(
-        *("search", fitted.model, codes, "ship sail", "--corpus", fitted.corpus),
-        env=env,
+        *("search", fitted.model, codes, "ship sail", "--corpus", fitted.corpus), env=env
     )
     assert (result.code, result.err) == (0, "")
     assert len(result.out.splitlines()) == 11
@@ -84,15 +83,3 @@ def test_only_fit_imports_torch(fitted: Fitted, tmp_path: Path) -> None:
     arguments = ["|".join(map(str, command)) for command in commands]
     result = run_apart(*arguments, program=NO_TORCH)
     assert (result.code, result.err) == (0, "")
-
-
-def test_parquet_without_pyarrow_says_what_to_install(
-    fitted: Fitted, tmp_path: Path, without: Callable[[str], dict[str, str]]
-) -> None:
-    corpus = tmp_path / "corpus.parquet"
-    corpus.touch()
-    arguments = ("encode", fitted.model, corpus, "-o", tmp_path / "codes")
-    result = run_apart(*arguments, env=without("pyarrow"))
-    message = "Parquet needs pyarrow, which is not installed: pip install 'boltzhash[parquet]'"
-    assert result == Run(3, "", f"boltzhash: error: {message}\n")
-    assert not (tmp_path / "codes").exists()

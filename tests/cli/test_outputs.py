@@ -23,12 +23,6 @@ def test_others_may_read_what_is_written(fitted: Fitted, tmp_path: Path) -> None
         assert oct(folder.stat().st_mode & 0o777) == "0o755"
 
 
-def test_an_empty_folder_is_filled(fitted: Fitted, tmp_path: Path) -> None:
-    (tmp_path / "codes").mkdir()
-    succeed("encode", fitted.model, fitted.corpus, "-o", tmp_path / "codes")
-    assert contents(tmp_path / "codes") == contents(fitted.codes)
-
-
 def test_a_link_is_followed_and_leaves_nothing_behind(fitted: Fitted, tmp_path: Path) -> None:
     shutil.copytree(fitted.codes, tmp_path / "codes")
     (tmp_path / "codes" / "ids.jsonl").unlink()

@@ -6,9 +6,7 @@ import re
 import pytest
 
 import boltzhash
-from boltzhash import CorrSH
 from boltzhash.cli.parser import build_parser
-from boltzhash.hashers.shared.deep import DEFAULT_EPOCHS
 from command_line import Fitted, Run, misused, run_apart, succeed
 
 
@@ -46,14 +44,6 @@ def test_defaults_in_the_help_are_the_defaults(command: str) -> None:
     assert named
 
 
-def test_defaults_of_fit_in_the_help_are_those_of_the_model() -> None:
-    helps = {action.dest: action.help or "" for action in commands()["fit"]._actions}
-    params = CorrSH().get_params()
-    for name in ("rank", "learning_rate", "max_words", "language"):
-        assert helps[name].endswith(f"({params[name]})")
-    assert f"({DEFAULT_EPOCHS}, more" in helps["epochs"]
-
-
 def test_help_lists_commands_and_exit_codes() -> None:
     shown = succeed("--help")
     for command in commands():
@@ -71,14 +61,10 @@ def test_version() -> None:
     [
         [],
         ["unheard"],
-        ["fit"],
-        ["fit", "corpus.jsonl"],
         ["fit", "corpus.jsonl", "-o", "model", "--bits", "many"],
         ["fit", "corpus.jsonl", "-o", "model", "--unheard"],
-        ["encode", "model"],
         ["search", "model"],
         ["index"],
-        ["index", "corpus.jsonl"],
     ],
     ids=" ".join,
 )

@@ -24,12 +24,6 @@ def test_on_a_terminal_there_is_a_progress_bar(fitted: Fitted, tmp_path: Path) -
     assert (done.code, done.out) == (0, f"wrote {codes}: 60 codes of 16 bits\n")
 
 
-def test_on_a_terminal_the_time_left_is_shown(made: Made, tmp_path: Path) -> None:
-    done, shown = run_on_terminal("index", made.model, made.corpus, "-o", tmp_path / "new")
-    assert done.code == 0
-    assert "60/60" in shown
-
-
 @pytest.mark.parametrize("lines_read", [0, 1])
 def test_a_reader_that_has_seen_enough(fitted: Fitted, tmp_path: Path, lines_read: int) -> None:
     queries = tmp_path / "queries.txt"

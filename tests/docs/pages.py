@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from boltzhash.cli.parser import main
+from command_line import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,9 +29,13 @@ def run_python(script: str, folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-def run_commands(*lines: str) -> None:
-    """Run each command line in the current folder; none may fail."""
+def run_commands(*lines: str) -> str:
+    """Run each command line in the current folder, which may not fail; return what they print."""
+    printed = ""
     for line in lines:
         program, *arguments = shlex.split(line, comments=True)
         assert program == "boltzhash"
-        assert main(arguments) == 0, line
+        done = run(*arguments)
+        assert done.code == 0, (line, done.err)
+        printed += done.out + done.err
+    return printed

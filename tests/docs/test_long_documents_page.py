@@ -13,7 +13,7 @@ from .pages import ROOT, read_blocks, run_commands, run_python
 
 
 def test_the_examples_do_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (_, commands), (_, script), (_, printed), *_ = read_blocks("docs/long_documents.md")
     monkeypatch.chdir(tmp_path)
@@ -24,9 +24,9 @@ def test_the_examples_do_what_the_page_says(
             text += " The option -f overwrites files, whichever they are. " + text
         (tmp_path / "manuals" / f"{name}.txt").write_text(text, encoding="utf-8")
     for line in commands.splitlines():
-        run_commands(line)
+        printed = run_commands(line)
         if "--json" in line:
-            hit = json.loads(capsys.readouterr().out.splitlines()[-1])["hits"][0]
+            hit = json.loads(printed)["hits"][0]
     assert hit["id"] == "service.txt"
     with Collection.open("library") as library:
         text = library.get("service.txt")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,8 +20,11 @@ from ..conftest import Record, made_up
 
 
 @pytest.fixture(autouse=True)
-def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(mpl.rcParams, "backend", "svg")
+def _no_window() -> Iterator[None]:
+    before = mpl.get_backend()
+    mpl.use("svg")
+    yield
+    mpl.use(before)
 
 
 @pytest.fixture
