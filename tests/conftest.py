@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,13 +29,15 @@ settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)
-def _own_log() -> Iterator[None]:
-    """Commands set the level and the handlers of the package's logger."""
-    logger = logging.getLogger("boltzhash")
-    level, handlers = logger.level, logger.handlers
+def _own_process() -> Iterator[None]:
+    """Undo what commands set for the whole process, the log, and what numba sets, torch's threads."""
+    logger, torch = logging.getLogger("boltzhash"), sys.modules.get("torch")
+    logger.setLevel(logging.NOTSET)
+    logger.handlers = []
+    n_threads = torch and torch.get_num_threads()
     yield
-    logger.setLevel(level)
-    logger.handlers = handlers
+    if torch and torch.get_num_threads() != n_threads:
+        torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 PACKAGE = Path(__file__).parents[1] / "src" / "boltzhash"
 
 # A room imports rooms of earlier lines and itself. datasets and metrics stand beside the way from a text
@@ -48,20 +50,25 @@ class Import(NamedTuple):
     late: bool = False  # inside a function
 
 
-def test_rooms_import_in_one_direction() -> None:
-    assert wrong_directions(read_imports(PACKAGE)) == []
+@pytest.fixture(scope="module")
+def imports() -> list[Import]:
+    return read_imports(PACKAGE)
 
 
-def test_no_module_imports_itself_by_a_detour() -> None:
-    assert cycle(read_imports(PACKAGE)) == []
+def test_rooms_import_in_one_direction(imports: list[Import]) -> None:
+    assert wrong_directions(imports) == []
 
 
-def test_imports_in_functions_have_a_reason() -> None:
-    assert without_reason(read_imports(PACKAGE)) == []
+def test_no_module_imports_itself_by_a_detour(imports: list[Import]) -> None:
+    assert cycle(imports) == []
 
 
-def test_every_reason_is_in_use() -> None:
-    late = [found for found in read_imports(PACKAGE) if found.late]
+def test_imports_in_functions_have_a_reason(imports: list[Import]) -> None:
+    assert without_reason(imports) == []
+
+
+def test_every_reason_is_in_use(imports: list[Import]) -> None:
+    late = [found for found in imports if found.late]
     unused = [reason for reason in LATE_IMPORTS if not any(applies(reason, one) for one in late)]
     assert unused == []
 

@@ -37,7 +37,7 @@ def test_fitting_never_makes_the_corpus_dense(data_folder: Path) -> None:
         "from boltzhash import CorrSH\n"
         "from boltzhash.datasets.vdsh import load_mat\n"
         f"train = load_mat({str(data_folder / 'ng20.tfidf.mat')!r}).train.tfidf\n"
-        "CorrSH(32, epochs=2, device='cpu').fit(train)\n"
+        "CorrSH(32, epochs=1, device='cpu').fit(train)\n"
         "status = Path('/proc/self/status').read_text()\n"  # ru_maxrss counts what started it, too
         "print(status.partition('VmHWM:')[2].split()[0])"
     )

@@ -160,11 +160,6 @@ def test_parquet_cannot_hold_ids_of_two_types(made: Made, tmp_path: Path) -> Non
 
 def test_stats_show_drift(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = succeed("stats", made.collection).splitlines()
-    assert lines[-3] == (
-        "unknown words: 0.0% in the latest 60 documents, 0.0% expected by the model"
-    )
-    assert lines[-2].startswith("bits: balance 0.")
-    assert lines[-2].endswith("shares moved by 0.000, 0.073 by chance")
     assert lines[-1] == "fitting again: cannot be told, 60 documents are too few"
     newer = [{"id": f"new {i}", "text": f"violin cello harp{i}"} for i in range(60)]
     succeed("add", made.collection, write_jsonl(tmp_path / "newer.jsonl", newer), "-q")

@@ -129,13 +129,6 @@ def test_a_model_comes_before_its_corpus_wherever_the_options_are(
     misused("index", "-o", tmp_path / "3")
 
 
-def test_several_corpora_are_learned_from_and_indexed_as_one(tmp_path: Path) -> None:
-    one = write_jsonl(tmp_path / "one.jsonl", ENOUGH[:100])
-    other = write_jsonl(tmp_path / "other.jsonl", ENOUGH[100:])
-    out = succeed("index", one, "-o", tmp_path / "library", other)
-    assert f"{FEWEST} documents, codes of 64 bits (CorrSH)" in out
-
-
 def test_what_is_no_corpus(made: Made, tmp_path: Path) -> None:
     output = ("-o", tmp_path / "new")
     assert "name one after the model" in misused("index", made.model, *output)

@@ -80,8 +80,6 @@ def test_nothing_is_coloured(made: Made) -> None:
     """So that NO_COLOR has nothing to turn off; the help is Python's own, and heeds it."""
     for arguments in (
         ("search", made.collection, "moon orbit"),
-        ("stats", made.collection),
-        ("doctor", made.collection),
         ("explain", made.collection, "--nonsense"),
     ):
         done, shown = run_on_terminal(*arguments)

@@ -132,13 +132,6 @@ def test_lines_that_are_no_field_are_named(tmp_path: Path, text: str, line: int)
         list(paragraphs(tmp_path / "Packages"))
 
 
-def test_a_paragraph_without_a_name_is_named(tmp_path: Path) -> None:
-    (tmp_path / "Packages").write_text("Section: net\nDescription: x\n y\n")
-    expected = "line 1: expected a paragraph with Package, got Section, Description"
-    with pytest.raises(CorpusError, match=expected):
-        read(tmp_path)
-
-
 def test_damaged_lists_are_named(folder: Path) -> None:
     path = folder / "x_dists_main_i18n_Translation-en.xz"
     path.write_bytes(path.read_bytes()[:-40])
@@ -148,11 +141,3 @@ def test_damaged_lists_are_named(folder: Path) -> None:
     path.unlink()
     with pytest.raises(CorpusError, match="Packages, line 2: expected UTF-8 text, got byte 0xe9"):
         packages_of(folder)
-
-
-def test_lz4_is_named(tmp_path: Path) -> None:
-    (tmp_path / "x_Packages.lz4").write_bytes(b"")
-    with pytest.raises(
-        CorpusError, match=r"expected a file Packages .*one with \.lz4 must be decompressed"
-    ):
-        read(tmp_path)

@@ -71,11 +71,6 @@ def test_a_given_folder_is_the_only_one(tmp_path: Path, monkeypatch: pytest.Monk
     ("name", "files"),
     [
         ("reuters", ["reuters.jsonl.gz", "reuters21578.tar.gz", "no answer", "not been tried"]),
-        ("newsgroups", ["ng20.jsonl.gz", "20news-bydate.tar.gz", "no answer", "not been tried"]),
-        (
-            "tmc",
-            "tmc.jsonl.gz TrainingData.txt TrainCategoryMatrix.csv TestData.txt TestTruth.csv".split(),
-        ),
         ("debian", ["debian.jsonl.gz", "Packages", "Translation-en", "/var/lib/apt/lists"]),
     ],
 )

@@ -152,10 +152,3 @@ def test_a_lost_attribute_is_named() -> None:
         CorpusError, match="expected a document with LEWISSPLIT, got <REUTERS TOPICS="
     ):
         list(parse(lost, "here"))
-
-
-def test_a_cut_archive_is_named(archive: Archive) -> None:
-    path = archive([document(i, "TRAIN", "acq") for i in range(50)])
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(CorpusError, match=r"x\.tar\.gz: expected an intact tar archive"):
-        read(path)

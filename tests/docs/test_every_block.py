@@ -49,10 +49,7 @@ ENGINES = "tests/collection/test_pages.py"
 RUN: dict[str, list[tuple[str, str]]] = {
     "README.md": [
         ("boltzhash index corpus.jsonl -o library  ", "tests/docs/test_readme.py"),
-        (
-            "make demo",
-            NOT_RUN + "boltzhash demo is, by tests/cli/test_demo.py; make test is CI itself",
-        ),
+        ("make demo", NOT_RUN + "tests/cli/test_demo.py runs boltzhash demo"),
         ("from boltzhash import CorrSH, load", HERE),
         ("from boltzhash.datasets import fetch_corpus", HERE),
         ("boltzhash methods", "tests/docs/test_readme.py"),
@@ -61,10 +58,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
     ],
     "CONTRIBUTING.md": [("make install", NOT_RUN + "targets; .ci/run makes those that guard main")],
     "benchmarks/README.md": [
-        (
-            "make bench",
-            NOT_RUN + "minutes on a quiet machine; tests/benchmarks reads what they wrote",
-        )
+        ("make bench", NOT_RUN + "minutes; tests/benchmarks reads the results")
     ],
     "docs/README.md": [("pip install 'boltzhash[train]'\nboltzhash index", HERE)],
     "docs/collections.md": [
@@ -74,10 +68,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/corpora.md": [("boltzhash fit", "tests/docs/test_corpora_page.py")],
     "docs/datasets.md": [
         ("from boltzhash.datasets import fetch_corpus", HERE),
-        (
-            "mkdir -p lists/partial",
-            NOT_RUN + "fetches Debian's lists; tests/datasets reads such ones",
-        ),
+        ("mkdir -p lists/partial", NOT_RUN + "downloads; tests/datasets reads such lists"),
     ],
     "docs/duplicates.md": [
         ("boltzhash duplicates library", "tests/docs/test_duplicates_page.py"),
@@ -131,10 +122,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/models/gradients.md": [("value, s = estimator(", HERE)],
     "docs/quality.md": [("boltzhash evaluate library ", HERE)],
     "docs/results.md": [
-        (
-            "python -m experiments.runs",
-            NOT_RUN + "hours; make experiments-smoke goes the way, small",
-        )
+        ("python -m experiments.runs", NOT_RUN + "hours; make experiments-smoke is small")
     ],
     "docs/retrieval.md": [
         ("boltzhash evaluate library --queries", HERE),

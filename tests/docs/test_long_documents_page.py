@@ -24,9 +24,9 @@ def test_the_examples_do_what_the_page_says(
             text += " The option -f overwrites files, whichever they are. " + text
         (tmp_path / "manuals" / f"{name}.txt").write_text(text, encoding="utf-8")
     for line in commands.splitlines():
-        printed = run_commands(line)
+        shown = run_commands(line)
         if "--json" in line:
-            hit = json.loads(printed)["hits"][0]
+            hit = json.loads(shown)["hits"][0]
     assert hit["id"] == "service.txt"
     with Collection.open("library") as library:
         text = library.get("service.txt")

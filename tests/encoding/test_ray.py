@@ -36,13 +36,13 @@ WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail an
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     """A cluster of two workers on this machine."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if os.environ.get("BOLTZHASH_TEST_ENGINES"):
         ray = importlib.import_module("ray")
     else:
         ray = pytest.importorskip("ray", reason="ray is not installed: `make test-engines`")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         _start(ray)
     yield ray
     ray.shutdown()

@@ -79,16 +79,6 @@ def test_marks_are_those_of_the_test(corpus: dict[str, np.ndarray]) -> None:
     assert report.better("noisy", "precision@100") == []
 
 
-def test_text(corpus: dict[str, np.ndarray]) -> None:
-    lines = str(run(corpus, measures=["precision@100"])).splitlines()
-    assert lines[0] == "60 queries, 200 documents, ties expected"
-    assert lines[1].split()[:2] == ["method", "precision@100"]
-    assert [line.split()[0] for line in lines[2:5]] == ["a", "b", "c"]
-    assert sum("*" in line for line in lines[2:5]) == 1
-    assert all(re.search(r"\.\d{4} c ", line) for line in lines[2:4])
-    assert "10000 resamples, Holm's correction for 3 pairs, alpha 0.05" in lines[5]
-
-
 def test_markdown(corpus: dict[str, np.ndarray]) -> None:
     report = run(corpus, measures=["map", "ndcg@100"])
     table = [line for line in report.to_markdown().splitlines() if line.startswith("|")]

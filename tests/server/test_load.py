@@ -21,7 +21,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
+    monkeypatch.setitem(sys.modules, specification.name, module)
     specification.loader.exec_module(module)
     return module
 

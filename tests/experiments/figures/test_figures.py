@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -24,6 +25,7 @@ def _no_window() -> Iterator[None]:
     before = mpl.get_backend()
     mpl.use("svg")
     yield
+    plt.close("all")
     mpl.use(before)
 
 

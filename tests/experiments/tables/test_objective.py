@@ -125,14 +125,8 @@ def test_the_way_to_the_defaults_has_every_step(record: Record) -> None:
     record("quality", "CorrSH", "tmc", 128, label_free=0.8)
     found = {row[0]: row[1:] for row in rows(objective.path_table())}
     assert found["the authors' recipe"] == ["", "", ".500", "", "", ""]
-    assert found["+ KL weight .3 falling to .1 in the first quarter"] == [
-        "",
-        "",
-        ".600",
-        "",
-        "",
-        "",
-    ]
+    weighted = found["+ KL weight .3 falling to .1 in the first quarter"]
+    assert weighted == ["", "", ".600", "", "", ""]
     assert found["+ two networks for codes of more than 32 bits"] == ["", "", "", "", "", ".700"]
     assert len(found) == 4
     assert set(objective.STEPS) == set(objective.CHANGES)
