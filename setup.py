@@ -51,7 +51,7 @@ EXTENSIONS = [
     extension(
         f"boltzhash.text.{name}", [f"{TEXT.as_posix()}/{name}.c"], [], depends=paths(TEXT, "*.h")
     )
-    for name in ("_tokens", "_blanks", "_lines")
+    for name in ("_tokens", "_blanks")
 ]
 EXTENSIONS += [
     extension(

@@ -41,9 +41,9 @@ def test_an_extra_that_is_not_there_comes_with_what_installs_it(
 
 def test_what_was_not_compiled_is_named_with_what_it_costs() -> None:
     parts = dict.fromkeys(installed.COMPILED, True)
-    assert installed.compiled(parts) == "all 7 parts"
+    assert installed.compiled(parts) == "all 6 parts"
     told = installed.compiled({**parts, "text._tokens": False})
-    assert told.startswith("6 of 7 parts, not text._tokens. Slower: counting words.")
+    assert told.startswith("5 of 6 parts, not text._tokens. Slower: counting words.")
     assert "--no-binary boltzhash" in told
 
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boltzhash.search import snippet
-from boltzhash.search.snippet import sentences
+from boltzhash.search.snippet import sentences, spans
+from boltzhash.text.words import Words
 
 LONG = "word " * 40
 
@@ -167,3 +168,20 @@ def test_sentences_are_what_the_plain_expression_says(text: str) -> None:
         return [part.split() for part in parts if part.split()]
 
     assert words(sentences(text)) == words(PLAIN_BREAKS.split(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "sought", "marked"),
+    [
+        ("Reads a read_csv file.", {"read"}, ["Reads", "read"]),
+        ("os.path.join", {"os.path.join"}, ["os.path.join"]),
+        ("(__init__)", {"__init__"}, ["__init__"]),
+        ("见机器学习。", {"机器", "学习"}, ["机器", "学习"]),
+        ("机器学", {"机器", "器学"}, ["机器学"]),
+        ("Le café, Café!", {"cafe"}, ["café", "Café"]),
+        ("nothing", {"read"}, []),
+        ("nothing", set(), []),
+    ],
+)
+def test_words_that_are_sought_are_marked(line: str, sought: set[str], marked: list[str]) -> None:
+    assert [line[start:end] for start, end in spans(line, sought, Words())] == marked

@@ -20,7 +20,6 @@ from boltzhash.version import __version__
 COMPILED = {
     "text._tokens": "counting words",
     "text._blanks": "indexing words",
-    "text._lines": "showing why something is a hit",
     "training._steps": "fitting on a CPU",
     "hashers.shared._layers": "encoding",
     "search._postings": "searching by words",

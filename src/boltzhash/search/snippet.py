@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from functools import lru_cache
-from typing import Protocol
 
 from boltzhash.text.tokens import UNSPACED, tokenize
 from boltzhash.text.words import Words
-
-try:
-    from boltzhash.text import _lines
-except ImportError:  # no compiler: PythonLines does it
-    _lines = None  # type: ignore[assignment]
 
 # Sentences end at an empty line or a full stop, but not that of "i.e." or "e.g."; a heading with its
 # underline is not a sentence.
@@ -33,7 +27,6 @@ _RUNS = re.compile(f"([{UNSPACED}]+)|(?:(?![{UNSPACED}])[^\\W_])+")
 _CORE = re.compile(r"\w(?:.*\w)?")
 
 Cut = Callable[[str], Sequence[str]]  # a text into words
-Having = Callable[[Set[str]], Set[str]]  # those of some tokens that have a word which is sought
 Span = tuple[int, int]
 
 
@@ -43,93 +36,55 @@ def snippet(text: str, query: str, width: int = 80) -> str:
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
-    return best_line(text, set(tokenize(query)), width)
+    sought, lines = set(tokenize(query)), [sentence.split() for sentence in sentences(text)]
+    tokens = set().union(*lines)
+    having = {token for token in tokens if not sought.isdisjoint(tokenize(token))}
+    return _best_of(lines, having, sought, width, tokenize)
 
 
-def best_line(
-    text: str, sought: Set[str], width: int, cut: Cut = tokenize, having: Having | None = None
-) -> str:
-    """:func:`snippet` for a query that has already been cut into words, as ``cut`` does it.
+def best_line(text: str, sought: Set[str], width: int, words: Words) -> str:
+    """:func:`snippet` for words of the index.
 
-    A token is what stands between blanks. ``having`` may know faster than ``cut`` which have words.
-    """
-    lines = [tokens for sentence in sentences(text) if (tokens := sentence.split())]
-    if not lines:
-        return ""
-    if having is None:
-        found: Set[str] = {
-            token for token in set().union(*lines) if not sought.isdisjoint(cut(token))
-        }
-    else:
-        found = having(set().union(*lines))
-
-    def n_sought(tokens: list[str]) -> int:
-        if found.isdisjoint(tokens):  # as in most lines
-            return 0
-        return len(sought & set(cut(" ".join(token for token in tokens if token in found))))
-
-    return _window(*_joined(max(lines, key=n_sought), found), sought, width)
-
-
-class Lines(Protocol):
-    """Finds lines that show why texts are hits, and where in them the words stand."""
-
-    def best(self, text: str, sought: Set[str], width: int) -> str:
-        """The sentence with most of the words, the first of equals, cut to ``width``."""
-
-    def spans(self, line: str, sought: Set[str]) -> list[Span]:
-        """Where words stand that are sought: parts of a name if they are, else the whole name."""
-
-
-@lru_cache(maxsize=32)  # one for each language: it remembers the words of tokens
-def lines_of(words: Words) -> Lines:
-    """The fastest there is.
-
-    >>> lines = lines_of(Words())
-    >>> lines.best("Zip files. Reading an archive.", {"read"}, 80)
+    >>> best_line("Zip files. Reading an archive.", {"read"}, 80, Words())
     'Reading an archive.'
-    >>> lines.spans("Reading an archive.", {"read"})
+    """
+    lines = [sentence.split() for sentence in sentences(text)]
+    having = words.tokens_having(sought, set().union(*lines)) if sought else set()
+    return _best_of(lines, having, sought, width, words.of)
+
+
+def spans(line: str, sought: Set[str], words: Words) -> list[Span]:
+    """Where words stand that are sought: parts of a name if they are, else the whole name.
+
+    >>> spans("Reading an archive.", {"read"}, Words())
     [(0, 7)]
     """
-    return PythonLines(words) if _lines is None else CompiledLines(words)
+    having = words.tokens_having(sought, set(line.split())) if sought else set()
+    return [
+        span
+        for token in (_TOKENS.finditer(line) if having else ())
+        if token.group() in having
+        for span in _spans_in(token.group(), token.start(), words.of, sought)
+    ]
 
 
-class CompiledLines:
-    """The same in C. It may be used from several threads."""
-
-    def __init__(self, words: Words) -> None:
-        self._words = words
-        self._lines = _lines.Lines(lambda token: words.of_tokens([token])[0])
-
-    def best(self, text: str, sought: Set[str], width: int) -> str:
-        return _window(*self._lines.best(text, list(sought)), sought, width)
-
-    def spans(self, line: str, sought: Set[str]) -> list[Span]:
-        return self._lines.spans(
-            line, list(sought), lambda token: _spans_in(token, 0, self._words.of, sought)
-        )
-
-
-class PythonLines:
-    """The plain twin of :class:`CompiledLines`."""
-
-    def __init__(self, words: Words) -> None:
-        self._words = words
-
-    def best(self, text: str, sought: Set[str], width: int) -> str:
-        return best_line(text, sought, width, self._words.of, lambda t: self._having(t, sought))
-
-    def spans(self, line: str, sought: Set[str]) -> list[Span]:
-        having = self._having(set(line.split()), sought)
-        return [
-            span
-            for token in (_TOKENS.finditer(line) if having else ())
-            if token.group() in having
-            for span in _spans_in(token.group(), token.start(), self._words.of, sought)
-        ]
-
-    def _having(self, tokens: Set[str], sought: Set[str]) -> Set[str]:
-        return self._words.tokens_having(sought, set(tokens)) if sought else frozenset()
+def _best_of(
+    lines: Sequence[list[str]], having: Set[str], sought: Set[str], width: int, cut: Cut
+) -> str:
+    """The line with most of the words, of lines as tokens between blanks; ``having`` have one."""
+    best, most = next(filter(None, lines), []), 0
+    for tokens in lines:
+        if not having.isdisjoint(tokens):  # as in few lines
+            found = " ".join([token for token in tokens if token in having])
+            n = len(sought & set(cut(found)))
+            if n > most:
+                best, most = tokens, n
+    line, before = " ".join(best), 0
+    for token in best if len(line) > width else ():
+        if token in having:
+            return _window(line, before, sought, width)
+        before += len(token) + 1
+    return _window(line, -1, sought, width)
 
 
 def _spans_in(token: str, start: int, cut: Cut, sought: Set[str]) -> list[Span]:
@@ -186,16 +141,6 @@ def _repeats(first: str, title: str) -> bool:
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
-
-
-def _joined(tokens: list[str], found: Set[str]) -> tuple[str, int]:
-    """A line, and how many characters stand before its first token that was found; −1: none was."""
-    before = 0
-    for token in tokens:
-        if token in found:
-            return " ".join(tokens), before
-        before += len(token) + 1
-    return " ".join(tokens), -1
 
 
 def _window(line: str, before: int, sought: Set[str], width: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from typing import Any, NamedTuple
 
 from boltzhash.corpus import Document
-from boltzhash.search.snippet import lines_of
+from boltzhash.search.snippet import best_line, spans
 from boltzhash.text.words import Words
 
 _SNIPPET_LENGTH = 240
@@ -45,11 +45,10 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
     searched = text[: _SEARCHED if sought.words else _BEGINNING]
-    lines = lines_of(sought.cut)
-    line = lines.best(searched, sought.words, _SNIPPET_LENGTH)
+    line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut)
     pieces: list[dict[str, Any]] = []
     end = 0
-    for start, stop in lines.spans(line, sought.words):
+    for start, stop in spans(line, sought.words, sought.cut):
         if start > end:
             pieces.append({"text": line[end:start]})
         pieces.append({"text": line[start:stop], "marked": True})
@@ -66,7 +65,7 @@ def words_in(text: str, sought: Sought) -> list[str]:
     ['reads', 'e-mail']
     """
     forms: dict[frozenset[str], str] = {}
-    for start, end in lines_of(sought.cut).spans(text, sought.words):
+    for start, end in spans(text, sought.words, sought.cut):
         asked_for = sought.words.intersection(sought.cut.of(text[start:end]))
         forms.setdefault(asked_for, text[start:end].lower())
     return list(forms.values())
