@@ -8,43 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 from torch import Tensor
 
-from boltzhash import CorrSH
 from boltzhash.training import compiled_bound
 from boltzhash.training.compiled_bound import SampledCodes
-from boltzhash.training.distributions import BernoulliMixture, FairBits, low_rank_boltzmann
-from boltzhash.training.distributions.boltzmann import LowRankCovariance
 from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.fused.bound import Settings
-from boltzhash.training.gradients import straight_through
-from boltzhash.training.networks import Heads
-from boltzhash.training.objectives import regulariser_rearranged
+from composed_steps import NOISE, check_steps_at_once_learn_alike, composed_codes, settings
+from oracles import numbers
 from torch_threads import threads
 
 pytestmark = pytest.mark.skipif(
     compiled_bound._steps is None, reason="boltzhash was installed without a compiler"
 )
-NOISE = 0.3
 Results = tuple[Tensor, Tensor, Tensor]
-
-
-def settings(**changes: Any) -> Settings:
-    usual: dict[str, Any] = {
-        "rank": 3,
-        "n_components": 4,
-        "n_networks": 1,
-        "straight_through": 1.0,
-        "contrast_weight": 1.5,
-        "temperature": 0.2,
-        "compares_bits": True,
-    }
-    return Settings(**{**usual, **changes})
-
-
-def numbers(seed: int, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def compiled(outputs: Tensor, given: Settings, n_threads: int = 1) -> Results:
@@ -62,22 +39,7 @@ def composed(outputs: Tensor, given: Settings) -> Results:
     generator = torch.Generator().manual_seed(5)
     drawn = fill_normal(torch.empty(n, (1 + k) * (bits + rank) + bits), generator).double()
     u = fill_uniform(torch.empty(n, 2 * bits), generator).double()
-    e1, e2, for_noise = drawn.split([(1 + k) * bits, (1 + k) * rank, bits], 1)
-    sizes = {"location": bits, "deviation": bits, "couplings": bits * rank}
-    there = {name: size for name, size in sizes.items() if size}
-    posterior = low_rank_boltzmann(
-        **Heads(1, there, given.n_networks, torch.Generator()).named(outputs)
-    )
-    covariance = posterior.covariance
-    assert isinstance(covariance, LowRankCovariance)
-    around = covariance.deviation.unsqueeze(1) * e1.view(n, 1 + k, bits)
-    around = around + e2.view(n, 1 + k, rank) @ covariance.factor.mT
-    r = posterior.location + around.movedim(1, 0)
-    scale = given.straight_through
-    s = straight_through(r[0].sigmoid(), u[:, :bits], scale)
-    s_tilde = straight_through(r[1].sigmoid(), u[:, bits:], scale)
-    divergences = -regulariser_rearranged(BernoulliMixture(r[1:]), FairBits(), s_tilde)
-    return s + NOISE * for_noise, divergences, posterior.location
+    return composed_codes(outputs, given, drawn, u)
 
 
 def derived(
@@ -156,22 +118,4 @@ def test_what_does_not_fit_together_is_refused(spoilt: int) -> None:
 def test_compiled_steps_learn_what_composed_ones_do(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chance differs, so the terms of the last epochs are near, not equal."""
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(300, 0.05), size=12)
-    counts = np.stack([rng.multinomial(40, topics[i % 12]) for i in range(600)])
-    tfidf = sparse.csr_matrix(counts / np.linalg.norm(counts, axis=1, keepdims=True))
-
-    def fitted() -> CorrSH:
-        return CorrSH(32, epochs=20, batch_size=100, device="cpu", **changes).fit(tfidf)
-
-    at_once = fitted()
-    monkeypatch.setattr(CorrSH, "_at_once", lambda *_: None)
-    by_parts = fitted()
-    assert at_once.fingerprint() != by_parts.fingerprint()
-    for term in ("reconstruction", "kl"):
-        one, other = (
-            np.mean([getattr(record, term) for record in hasher.history_[-5:]])
-            for hasher in (at_once, by_parts)
-        )
-        assert abs(one - other) < 0.03 * abs(other)
+    check_steps_at_once_learn_alike(monkeypatch, device="cpu", **changes)

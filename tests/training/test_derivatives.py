@@ -12,18 +12,9 @@ from boltzhash.training.derivatives import SparseProduct
 from boltzhash.training.networks import InferenceNetwork
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows, stacked
+from oracles import normal, rows_of
 
 N_WORDS, N_BITS = 9, 6
-
-
-def normal(seed: int, *shape: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-
-def rows_of(matrix: np.ndarray) -> SparseRows:
-    csr = sparse.csr_matrix(matrix)
-    return SparseRows(*(torch.from_numpy(part) for part in (csr.indices, csr.data, csr.indptr)))
 
 
 def random_matrix(n: int, density: float, seed: int = 0) -> np.ndarray:

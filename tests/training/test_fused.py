@@ -18,38 +18,31 @@ from boltzhash import CorrSH
 from boltzhash.training import fused, replay
 from boltzhash.training.distributions import (
     BernoulliMixture,
-    FairBits,
     LowRankCovariance,
-    low_rank_boltzmann,
 )
 from boltzhash.training.fused.bound import (
     Contrasts,
     DecodedWords,
     MeanTerms,
     SampledCodes,
-    Settings,
     Sizes,
 )
 from boltzhash.training.fused.chance import CountedChance
 from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, by_bias
-from boltzhash.training.gradients import straight_through
-from boltzhash.training.networks import Heads, SparseLinear, linear
+from boltzhash.training.networks import SparseLinear, linear
 from boltzhash.training.objectives import (
     decoded_log_likelihood,
     mean_codes,
     neighbour_contrast,
-    regulariser_rearranged,
     sign_codes,
     word_log_likelihood,
 )
+from composed_steps import NOISE, check_steps_at_once_learn_alike, composed_codes, settings
+from oracles import numbers
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 Formula = Callable[..., Tensor]
-
-
-def numbers(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def agree(fast: Formula, slow: Formula, *arguments: Tensor, tolerance: float = 2e-5) -> None:
@@ -211,19 +204,6 @@ def test_a_layer_passes_on_what_is_not_a_number() -> None:
     assert out.isnan().all()
 
 
-def settings(**changes: Any) -> Settings:
-    usual: dict[str, Any] = {
-        "rank": 3,
-        "n_components": 4,
-        "n_networks": 1,
-        "straight_through": 1.0,
-        "contrast_weight": 1.5,
-        "temperature": 0.2,
-        "compares_bits": True,
-    }
-    return Settings(**{**usual, **changes})
-
-
 @pytest.mark.parametrize(
     ("changes", "bits", "neighbours"),
     [
@@ -243,18 +223,10 @@ def test_sampled_codes(changes: dict[str, Any], bits: int, neighbours: int) -> N
     drawn = torch.from_numpy(
         normals(fours[:, : -(-n_normals // 4)].reshape(-1, 4)).reshape(n, -1)[:, :n_normals]
     )
-    e1, e2, for_noise = drawn.split([(1 + k) * bits, (1 + k) * rank, bits], 1)
     u = torch.from_numpy(
         uniforms(fours[:, -(-n_normals // 4) :]).reshape(n, -1)[:, : 2 * bits].copy()
     )
-    sizes_of_heads = {"location": bits, "deviation": bits, "couplings": bits * rank}
-    heads = Heads(
-        1,
-        {name: size for name, size in sizes_of_heads.items() if size},
-        networks,
-        torch.Generator(),
-    )
-    noise = torch.tensor(0.3)
+    noise = torch.tensor(NOISE)
 
     def together(noisy: Tensor, divergence: Tensor, locations: Tensor) -> Tensor:
         return torch.cat([noisy.flatten(), divergence, locations.flatten()])
@@ -265,19 +237,7 @@ def test_sampled_codes(changes: dict[str, Any], bits: int, neighbours: int) -> N
         return together(*results)
 
     def slow(outputs: Tensor, bias: Tensor) -> Tensor:
-        named = heads.named(outputs + bias)
-        own = {name: values[:n] for name, values in named.items()}
-        posterior = low_rank_boltzmann(**own)
-        covariance = posterior.covariance
-        assert isinstance(covariance, LowRankCovariance)
-        around = covariance.deviation.unsqueeze(1) * e1.view(n, 1 + k, bits)
-        around = around + e2.view(n, 1 + k, rank) @ covariance.factor.mT
-        r = posterior.location + around.movedim(1, 0)
-        scale = given.straight_through
-        s = straight_through(r[0].sigmoid(), u[:, :bits], scale)
-        s_tilde = straight_through(r[1].sigmoid(), u[:, bits:], scale)
-        divergence = -regulariser_rearranged(BernoulliMixture(r[1:]), FairBits(), s_tilde)
-        return together(s + 0.3 * for_noise, divergence, named["location"])
+        return together(*composed_codes(outputs + bias, given, drawn, u))
 
     width = bits * (2 + rank)
     agree(fast, slow, numbers(0, n + neighbours, width), numbers(1, width), tolerance=1e-4)
@@ -453,22 +413,4 @@ CorrSH(16, epochs=1, neighbours=0, contrast=0.0, device="cuda").fit(tfidf)
 def test_steps_at_once_learn_what_composed_ones_do(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chance differs, so the terms of the last epochs are near, not equal."""
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(300, 0.05), size=12)
-    counts = np.stack([rng.multinomial(40, topics[i % 12]) for i in range(1200)])
-    tfidf = sparse.csr_matrix(counts / np.linalg.norm(counts, axis=1, keepdims=True))
-
-    def fitted() -> CorrSH:
-        return CorrSH(32, epochs=30, batch_size=100, device="cuda", **changes).fit(tfidf)
-
-    at_once = fitted()
-    monkeypatch.setattr(CorrSH, "_at_once", lambda *_: None)
-    composed = fitted()
-    assert at_once.fingerprint() != composed.fingerprint()
-    for term in ("reconstruction", "kl"):
-        one, other = (
-            np.mean([getattr(record, term) for record in hasher.history_[-5:]])
-            for hasher in (at_once, composed)
-        )
-        assert abs(one - other) < 0.03 * abs(other)
+    check_steps_at_once_learn_alike(monkeypatch, device="cuda", **changes)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 from torch import Tensor
 
 from boltzhash.hashers import NASH, VDSH, CorrSH
@@ -22,24 +21,9 @@ from boltzhash.training.distributions import (
 )
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import SparseLinear, dropped_relu
-from boltzhash.training.rows import SparseRows
+from oracles import normal, rows_of
 
 N_WORDS = 7
-
-
-def rows_of(matrix: Any, dtype: torch.dtype = torch.float64) -> SparseRows:
-    csr = sparse.csr_matrix(np.asarray(matrix))
-    return SparseRows(
-        torch.from_numpy(csr.indices),
-        torch.from_numpy(csr.data).to(dtype),
-        torch.from_numpy(csr.indptr),
-    )
-
-
-def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(
-        shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    ).to(dtype)
 
 
 MATRICES: dict[str, list[list[float]]] = {

@@ -15,6 +15,7 @@ from boltzhash.training.products import (
     multiplies_compiled,
     steady_product,
 )
+from oracles import numbers
 from torch_threads import threads
 
 compiled = pytest.mark.skipif(
@@ -34,10 +35,6 @@ SIZES = [
     (1, 100, 500, 768),
     (2, 100, 500, 384),
 ]
-
-
-def numbers(seed: int, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def with_derivatives(given: list[Tensor], n_threads: int = 1) -> list[Tensor]:

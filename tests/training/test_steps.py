@@ -25,6 +25,7 @@ from boltzhash.training.draws import fill_normal, fill_uniform
 from boltzhash.training.networks import Linear, dropped_relu
 from boltzhash.training.objectives import decoded_log_likelihood, word_log_likelihood
 from boltzhash.training.rows import SparseRows
+from oracles import numbers
 from torch_threads import threads
 
 pytestmark = pytest.mark.skipif(
@@ -33,10 +34,6 @@ pytestmark = pytest.mark.skipif(
 N_WORDS, N_OUTPUTS = 301, 37
 KINDS = (torch.float32, torch.float64)
 Loss = Callable[[Tensor, int], Tensor]
-
-
-def numbers(seed: int, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def rows(seed: int, n: int = 20, density: float = 0.05, n_words: int = N_WORDS) -> SparseRows:

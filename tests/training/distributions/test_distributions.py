@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 from torch import Tensor
 
 from boltzhash.training.distributions import (
@@ -25,6 +24,7 @@ from boltzhash.training.distributions import (
     LowRankCovariance,
     enumerate_codes,
 )
+from oracles import chi_square_p_value, normal
 
 # With a true hypothesis a χ² test fails once in a million seeds, and the seeds are fixed; the wrong
 # laws it is shown below are rejected at a p-value far smaller still.
@@ -71,11 +71,6 @@ def low_rank(location: Tensor, deviation: Tensor, factor: Tensor) -> Boltzmann:
 
 def full_rank(location: Tensor, cholesky: Tensor) -> Boltzmann:
     return Boltzmann(location, CholeskyCovariance(cholesky))
-
-
-def normal(seed: int, *shape: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def boltzmann_case(seed: int, m: int, v: int) -> Case:
@@ -143,22 +138,6 @@ def logistic_normal(location: Tensor, sigma: Tensor, nodes: int = 64) -> Tensor:
     r = location + grid @ torch.linalg.cholesky(sigma).T
     signs = 2 * enumerate_codes(m).double() - 1
     return torch.stack([weights @ (sign * r).sigmoid().prod(-1) for sign in signs])
-
-
-def chi_square_p_value(samples: Tensor, probabilities: Tensor) -> float:
-    """How likely counts as far from the law are; cells that expect fewer than 5 are one cell."""
-    m = samples.shape[-1]
-    numbers = (samples.long() * 2 ** torch.arange(m - 1, -1, -1)).sum(-1)
-    counts = torch.bincount(numbers, minlength=2**m).double().numpy()
-    expected = probabilities.numpy() * len(samples)
-    rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-    if expected[-1] < 1e-6:  # a cell that cannot happen has no χ²: it must be empty
-        assert counts[-1] == 0
-        counts, expected = counts[:-1], expected[:-1]
-    return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
 
 
 @every_case

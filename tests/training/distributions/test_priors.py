@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -16,11 +18,7 @@ from boltzhash.training.distributions import (
     GaussianMixturePrior,
     enumerate_codes,
 )
-
-
-def normal(seed: int, *shape: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+from oracles import normal
 
 
 def bernoulli_prior(n_components: int = 3, n_bits: int = 4) -> BernoulliMixturePrior:
@@ -128,10 +126,11 @@ def test_best_groups_turn_the_divergence_into_the_marginal_bound() -> None:
         assert prior.kl_divergence(divergences, normal(seed, 1, 3)) > least
 
 
-@pytest.mark.parametrize(
-    "prior", [bernoulli_prior(), gaussian_prior()], ids=["bernoulli", "gaussian"]
-)
-def test_gradients_of_the_mixture(prior: BernoulliMixturePrior | GaussianMixturePrior) -> None:
+@pytest.mark.parametrize("make", [bernoulli_prior, gaussian_prior])
+def test_gradients_of_the_mixture(
+    make: Callable[[], BernoulliMixturePrior | GaussianMixturePrior],
+) -> None:
+    prior = make()
     names = [name for name, _ in prior.named_parameters()]
     s = normal(11, 3, 4).sigmoid()
 

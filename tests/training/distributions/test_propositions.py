@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -32,13 +31,10 @@ from boltzhash.training.objectives import (
     word_log_likelihood,
 )
 from boltzhash.training.rows import SparseRows
+from oracles import chi_square_p_value, normal
 
 SIGMAS = 5
 REJECT = 1e-6  # χ² against a true law; the wrong law is rejected at far less
-
-
-def normal(seed: int, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def low_rank(seed: int, m: int, v: int, scale: float = 1.0) -> Boltzmann:
@@ -95,19 +91,6 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
 def mean_and_error(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean over the first dimension and its standard error."""
     return x.mean(0), x.std(0) / math.sqrt(len(x))
-
-
-def chi_square_p_value(samples: Tensor, probabilities: Tensor) -> float:
-    """How likely counts as far from the law are; codes expected fewer than 5 times are one cell."""
-    m = samples.shape[-1]
-    numbers = (samples.long() * 2 ** torch.arange(m - 1, -1, -1)).sum(-1)
-    counts = torch.bincount(numbers, minlength=2**m).double().numpy()
-    expected = probabilities.numpy() * len(samples)
-    rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-    return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
 
 
 # --- Proposition 1 --------------------------------------------------------------------------------

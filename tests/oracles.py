@@ -1,0 +1,44 @@
+"""Random numbers, rows and laws that the oracles of training are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse, stats
+from torch import Tensor
+
+from boltzhash.training.rows import SparseRows
+
+
+def normal(seed: int, *shape: int) -> Tensor:
+    """Draws of N(0, 1) in float64."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def numbers(seed: int, *shape: int) -> Tensor:
+    """Draws of N(0, 1) in float32."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def rows_of(matrix: Any, dtype: torch.dtype = torch.float64) -> SparseRows:
+    csr = sparse.csr_matrix(np.asarray(matrix))
+    indices, values, ends = map(torch.from_numpy, (csr.indices, csr.data, csr.indptr))
+    return SparseRows(indices, values.to(dtype), ends)
+
+
+def chi_square_p_value(samples: Tensor, probabilities: Tensor) -> float:
+    """How likely counts as far from the law are; cells that expect fewer than 5 are one cell."""
+    m = samples.shape[-1]
+    codes = (samples.long() * 2 ** torch.arange(m - 1, -1, -1)).sum(-1)
+    counts = torch.bincount(codes, minlength=2**m).double().numpy()
+    expected = probabilities.numpy() * len(samples)
+    rare = expected < 5
+    if rare.any():
+        counts = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] < 1e-6:  # a cell that cannot happen has no χ²: it must be empty
+        assert counts[-1] == 0
+        counts, expected = counts[:-1], expected[:-1]
+    return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
