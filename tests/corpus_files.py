@@ -1,6 +1,8 @@
 """Files for the tests of reading corpora, and what is said of those that cannot be read."""
 
+import io
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,13 @@ def write(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> io.TextIOWrapper:
+    """Put the content in the place of standard input."""
+    stdin = io.TextIOWrapper(io.BytesIO(content), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", stdin)
+    return stdin
 
 
 def refusal(source: Path, **options: Any) -> str:

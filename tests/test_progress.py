@@ -108,12 +108,3 @@ def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch, logger: logging.Lo
     shell = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert "spelling: 3 letters" in shown(monkeypatch, is_terminal=False)
-
-
-def test_what_is_not_to_be_shown_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = io.StringIO()
-    monkeypatch.setattr(stderr, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", stderr)
-    with progress("fitting", "epochs", total=1, is_shown=False) as bar:
-        bar.update()
-    assert stderr.getvalue() == ""

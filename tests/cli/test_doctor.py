@@ -85,12 +85,6 @@ def test_a_disk_without_room(made: Made, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["disk"]["do"] == "make room: a rehash or a backup needs as much as there is"
 
 
-def test_a_folder_that_cannot_be_written(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.os, "access", lambda place, how: False)
-    found = findings(made.collection, well=False)
-    assert f"{made.collection} cannot be written" in found["disk"]["says"]
-
-
 def test_documents_whose_words_are_unknown(made: Made) -> None:
     with Collection.open(made.collection) as collection:
         collection.add({"id": f"odd {i}", "text": "xyzzy"} for i in range(4))

@@ -57,24 +57,6 @@ def test_fit_and_encode_say_what_python_computes(files: Files) -> None:
     assert np.load(files.codes / "no_known_word.npy").tolist() == []
 
 
-def test_fit_reports_features_and_words(files: Files, tmp_path: Path) -> None:
-    given = ("fit", files.corpus, "--features", files.vectors, "-o", tmp_path / "model", *ON_CPU)
-    report = json.loads(succeed(*given, "--json"))
-    assert (report["features"], report["words"]) == (6, 36)
-    assert "16 bits, 6 features, 36 words" in succeed(*given, "--force")
-
-
-def test_search_finds_by_the_vectors_of_queries(files: Files, tmp_path: Path) -> None:
-    """The queries have no word in common with their topic: the vectors alone say it."""
-    np.save(tmp_path / "queries.npy", vectors_of(["kitchen", "sea"], 2))
-    queries = ("first query", "second query", "--features", tmp_path / "queries.npy")
-    lines = succeed("search", files.model, files.codes, *queries, "--json").splitlines()
-    answers = [json.loads(line) for line in lines]
-    assert [answer["known_words"] for answer in answers] == [None, None]
-    for answer, topic in zip(answers, ("kitchen", "sea"), strict=True):
-        assert sum(hit["id"].startswith(topic) for hit in answer["hits"]) >= 8
-
-
 def test_a_cluster_is_not_given_vectors(files: Files, tmp_path: Path) -> None:
     given = (files.model, files.corpus, "--features", files.vectors, "-o", tmp_path / "codes")
     assert "--ray hashes texts, and vectors do not travel" in refused("encode", *given, "--ray")
@@ -253,15 +235,6 @@ def test_an_interrupted_index_resumes_with_the_same_vectors(files: Files, tmp_pa
     assert "76 documents written, 1100 in total" in result.out
     with Collection.open(library) as opened:
         np.testing.assert_array_equal(opened.rows().codes, opened.hasher.encode(features=vectors))
-
-
-def test_a_stream_is_compared_with_its_vectors_as_it_is_read(files: Files, tmp_path: Path) -> None:
-    given = (files.model, "-", "--features", files.vectors, "-o", tmp_path / "library")
-    lines = files.corpus.read_text()
-    assert "got 60 rows for 61 documents" in refused(
-        "index", *given, stdin=lines + '{"id": "one more", "text": "bread"}\n'
-    )
-    assert "60 documents written, 60 in total" in succeed("index", *given, stdin=lines)
 
 
 def test_without_a_model_one_is_learned_from_the_vectors(

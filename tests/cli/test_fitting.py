@@ -65,19 +65,6 @@ def test_a_method_that_is_none_or_lacks_the_option(
     assert names(tmp_path) == []
 
 
-def test_which_words_are_learned_can_be_chosen(fitted: Fitted, tmp_path: Path) -> None:
-    stop_words = tmp_path / "words.txt"
-    stop_words.write_text("moon\nstar sun")
-    options = ("--stop-words", stop_words, "--min-df", 3, "--max-df", 0.3)
-    method = ("--method", "LSH", "--bits", 16)
-    succeed("fit", fitted.corpus, "-o", tmp_path / "model", *method, *options)
-    params = boltzhash.load(tmp_path / "model").get_params()
-    assert params["stop_words"] == ["moon", "star", "sun"]
-    assert (params["min_df"], params["max_df"]) == (3, 0.3)
-    vocabulary = json.loads((tmp_path / "model" / "vocabulary.json").read_text())
-    assert not {"moon", "star", "sun"} & set(vocabulary)
-
-
 def test_a_full_rank_fit_as_published(fitted: Fitted, tmp_path: Path) -> None:
     options = ("--bits", 8, "--epochs", 20, "--published", "--rank", "full")
     succeed("fit", fitted.corpus, "-o", tmp_path / "model", *options)

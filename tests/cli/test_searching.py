@@ -265,8 +265,5 @@ def test_what_is_like_nothing(made: Made, tmp_path: Path) -> None:
     assert message == "--like is for a collection: a folder of codes has no documents"
 
 
-# An engine without words
-
-
 def test_an_empty_query_is_an_error_and_not_a_wait(made: Made) -> None:
     assert refused("search", made.collection, "") == "the query is empty: give a text to search for"

@@ -1,7 +1,6 @@
 """Reading corpora: their kinds, JSONL, encodings, standard input, and nothing ahead of need."""
 
 import gzip
-import io
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from boltzhash.corpus import CorpusError, Document, read_corpus
-from corpus_files import AS_STRING, ENCODING_HINT, NO_ID, NO_TEXT, message, write
+from corpus_files import AS_STRING, ENCODING_HINT, NO_ID, NO_TEXT, feed, message, write
 from small_corpus import as_jsonl
 
 THREE = [Document("a", "first"), Document(7, "zweites 二"), Document("c", "")]
@@ -289,12 +288,6 @@ def test_damaged_gzip(tmp_path: Path, place: int, line: int, problem: str) -> No
 
 
 # Standard input
-
-
-def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> io.TextIOWrapper:
-    stdin = io.TextIOWrapper(io.BytesIO(content), encoding="ascii")
-    monkeypatch.setattr(sys, "stdin", stdin)
-    return stdin
 
 
 @pytest.mark.parametrize("source", ["-", Path("-")])

@@ -1,14 +1,12 @@
 """What can be named as a corpus: folders of records, several files, patterns, lines, standard input."""
 
 import gzip
-import io
-import sys
 from pathlib import Path
 
 import pytest
 
 from boltzhash.corpus import CorpusError, Document, read_corpus
-from corpus_files import message, refusal, write
+from corpus_files import feed, message, refusal, write
 from small_corpus import as_jsonl, write_parquet
 
 ONE = as_jsonl([{"text": "one"}, {"id": "b", "text": "two"}])
@@ -137,10 +135,6 @@ def test_a_format_can_be_named(tmp_path: Path) -> None:
 def test_text_files_that_are_named_can_be_documents(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", "# Title\n")
     assert list(read_corpus([path], format="files")) == [Document(str(path), "# Title\n")]
-
-
-def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="ascii"))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])

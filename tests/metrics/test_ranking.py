@@ -145,16 +145,6 @@ def test_insertion_order_agrees_with_trec_eval(seed: int) -> None:
     assert average_precision(*case, ties="insertion") == pytest.approx([v["map"] for v in values])
 
 
-@pytest.mark.parametrize("name", AT_K)
-def test_without_ties_both_orders_agree(name: str) -> None:
-    measure, _ = AT_K[name]
-    database = np.packbits(np.tri(41, 40, -1, dtype=bool), axis=1)  # distances 0 to 40
-    labels = np.random.default_rng(1).random((41, 3)) < 0.4
-    case = (database[:1], database[::-1], labels[:1], labels)
-    expected, insertion = (measure(*case, k=20, ties=ties) for ties in ("expected", "insertion"))
-    assert expected == pytest.approx(insertion)
-
-
 @pytest.mark.parametrize(
     ("measure", "options"),
     [

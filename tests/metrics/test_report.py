@@ -102,16 +102,6 @@ def test_latex_escapes_and_balances(corpus: dict[str, np.ndarray]) -> None:
     assert latex.index(r"\begin{tabular}") < latex.index(r"\end{tabular}")
 
 
-def test_one_method_has_no_marks(corpus: dict[str, np.ndarray]) -> None:
-    pair = corpus["clean"][:60], corpus["clean"][60:]
-    report = evaluate({"only": pair}, corpus["labels"][:60], corpus["labels"][60:])
-    assert report.p_values == {}
-    for shown in (str(report), report.to_markdown(), report.to_latex()):
-        assert "*" not in shown
-        assert "textbf" not in shown
-        assert "permutation" not in shown
-
-
 def test_frame(corpus: dict[str, np.ndarray]) -> None:
     report = run(corpus, measures=["map"])
     frame = report.to_frame()

@@ -69,13 +69,8 @@ def test_text(report: RetrievalReport) -> None:
     title, header, *rows, note = str(report).splitlines()
     assert title == "120 questions, 95 % bootstrap intervals over them in brackets"
     assert header.split() == ["nDCG@10", "other"]
-    assert [row.split("  ")[0] for row in rows] == [
-        "words",
-        "both",
-        "shuffled",
-        "both - words",
-        "shuffled - words",
-    ]
+    ways = ["words", "both", "shuffled", "both - words", "shuffled - words"]
+    assert [row.split("  ")[0] for row in rows] == ways
     assert [row.count("*") for row in rows] == [1, 1, 1, 0, 0]  # words and shuffled: other
     assert [row.count("!") for row in rows] == [0, 0, 0, 2, 0]
     assert note == "* best; ! the interval of the difference is on one side of 0"

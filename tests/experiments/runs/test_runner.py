@@ -89,20 +89,6 @@ def test_data_that_is_missing_or_damaged_is_said_with_its_name(
         runner.measure(itq, "cpu")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["smoke", "--settings", "nash"], "expected some of CorrSH, ITQ, NASH, got 'nash'"),
-        (["smoke", "--seeds", "0", "7"], "expected some of 0, got 7"),
-    ],
-)
-def test_settings_and_seeds_that_no_run_has_are_refused(
-    main: Callable[..., None], arguments: list[str], message: str
-) -> None:
-    with pytest.raises(SystemExit, match=message):
-        main(*arguments)
-
-
 def test_an_unknown_method_is_refused_with_those_that_are_known() -> None:
     run = sweeps.Run("smoke", sweeps.Settings("odd", "Oddhash"), "reuters", 16, 0)
     with pytest.raises(SystemExit, match=r"unknown method 'Oddhash': one of .*CorrSH"):
