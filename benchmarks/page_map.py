@@ -68,7 +68,7 @@ def made_up_map(n: int) -> dict[str, Any]:
     return {
         "generation": 1,
         "made": True,
-        "places": list(range(1, n + 1)),
+        "numbers": list(range(1, n + 1)),
         "x": x,
         "y": y,
         "regions": regions,

@@ -34,12 +34,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document
-from boltzhash.server.answers import hits_as_json, search_text
+from boltzhash.server import answers
+from boltzhash.server.hits import found as shown
+from boltzhash.server.hits import search_text
 from boltzhash.server.marks import Sought
-from boltzhash.server.messages import SearchRequest
-from boltzhash.server.routes import encoded
+from boltzhash.server.requests import SearchRequest
 from serving import cpu_seconds, served, wait_for_workers
 
 RESULTS = Path(__file__).parent / "results"
@@ -49,7 +52,7 @@ WORDS = 8  # of a question
 BARS = {"by codes": 1500, "by words and codes": 1000}  # searches per second
 P99_BAR = 80  # milliseconds
 WARM_QUESTIONS, PROFILED, TIMES = 3000, 100, 7
-TOGETHER = 16  # texts that are coded at once, about as many as wait together
+ANSWER = TypeAdapter(answers.FoundIn)
 SNIFFED = 300  # questions that are looked at to see whether they find their document
 
 # wrk sends what this returns, without making it anew; it begins anywhere, so that runs differ.
@@ -295,8 +298,7 @@ def profile(location: Path, questions: list[Question]) -> dict[str, float]:
         for question in questions[:WARM_QUESTIONS]:  # words and pages are known then
             ask(collection, question, None)
         rows = [hasher.tfidf([question.text]) for question in some]
-        texts = [question.text for question in some]
-        answers = {
+        found_by = {
             by: [collection.search(question.text, 10, by=by) for question in some]
             for by in ("codes", "both")
         }
@@ -308,29 +310,23 @@ def profile(location: Path, questions: list[Question]) -> dict[str, float]:
             "one generation held": lambda i: collection.in_one_generation(lambda: None),
             "words counted and weighed": lambda i: hasher.tfidf([some[i].text]),
             "the network": lambda i: hasher.margins(rows[i]),
-            f"both, {TOGETHER} at once": lambda i: collection.code_ahead(
-                texts[i : i + TOGETHER] if i + TOGETHER <= len(texts) else texts[-TOGETHER:]
-            ),
-            # From here on all texts are coded, as those are that wait together.
-            "coded before": lambda i: collection.code_ahead(texts) if i == 0 else None,
             "searched by codes": lambda i: collection.search(some[i].text, 10, by="codes"),
             "searched by both": lambda i: collection.search(some[i].text, 10),
-            "hits to JSON, by codes": lambda i: hits_as_json(
-                collection, answers["codes"][i].hits, sought[i]
-            ),
-            "hits to JSON, by both": lambda i: hits_as_json(
-                collection, answers["both"][i].hits, sought[i], answers["both"][i].margins
-            ),
-            "JSON to bytes": lambda i: encoded(told[i]),
+            "hits shown, by codes": lambda i: shown(collection, found_by["codes"][i], sought[i]),
+            "hits shown, by both": lambda i: shown(collection, found_by["both"][i], sought[i]),
+            "answer to bytes": lambda i: encoded(told[i]),
             "by codes without HTTP": lambda i: encoded(ask(collection, some[i], "codes")),
             "by both without HTTP": lambda i: encoded(ask(collection, some[i], None)),
         }
-        profiled = {name: least_microseconds(part, len(some)) for name, part in parts.items()}
-        del profiled["coded before"]
-        return profiled
+        return {name: least_microseconds(part, len(some)) for name, part in parts.items()}
 
 
-def ask(collection: Collection, question: Question, by: str | None) -> dict[str, Any]:
+def encoded(answer: answers.FoundIn) -> bytes:
+    """As FastAPI does it."""
+    return ANSWER.dump_json(ANSWER.validate_python(answer))
+
+
+def ask(collection: Collection, question: Question, by: str | None) -> answers.FoundIn:
     request = SearchRequest.model_validate(our_search(question, by).body)
     return collection.in_one_generation(lambda: search_text(collection, request))
 

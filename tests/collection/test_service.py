@@ -109,7 +109,7 @@ def test_the_map(client: httpx.Client, collection: Any) -> None:
     points = np.linspace(0, 1, 36, dtype=np.float32).reshape(18, 2)
     save_map(collection, StoredMap(model, rows.places, rows.codes, points))
     shown = client.get("/v1/map", params={"field": "topic"}).json()
-    assert shown["places"] == rows.places.tolist()
+    assert shown["numbers"] == rows.places.tolist()
     assert shown["x"] == np.round(points[:, 0] * 65535).astype(int).tolist()
     assert sorted(shown["values"]) == sorted([*map(str, range(6)), "other", "none"])
     (document,) = client.get(f"/v1/map/{rows.places[7]}").json()["documents"]

@@ -25,7 +25,7 @@ def test_the_most_similar_come_first_then_the_largest(tmp_path: Path, lsh: Hashe
     ]
     with Collection.create(tmp_path / "collection", lsh) as collection:
         collection.add(documents)
-        told = DuplicateGroups().page(collection, Asked(0.7, "first", False), 0, 10)
+        told = DuplicateGroups().page(collection, Asked(0.7, "first"), 0, 10)
         stored = {group.kept: group for group in collection.duplicates(0.7)}
     assert [group["kept"] for group in told["groups"]] == ["twice", "copied", "edited"]
     assert [group["size"] for group in told["groups"]] == [3, 2, 3]

@@ -102,7 +102,7 @@ def test_documents_keep_their_points_and_deleted_ones_go(folder: Path) -> None:
     told = view(folder)
     assert told["made"]
     kept = [i for i in range(91) if i not in (0, 80)]
-    assert told["places"] == stored.places[kept].tolist()
+    assert told["numbers"] == stored.places[kept].tolist()
     assert told["x"] == np.round(stored.points[kept, 0] * 65535).astype(int).tolist()
     assert told["y"] == np.round(stored.points[kept, 1] * 65535).astype(int).tolist()
     assert told["left_out"] == 0
@@ -116,8 +116,8 @@ def test_later_documents_are_put_near_their_nearest(
         collection.add([{"id": "later", "text": documents[42]["text"]}])
         collection.upsert([{"id": "sky-5", "text": documents[77]["text"]}])
     told = view(folder)
-    assert len(told["places"]) == 92
-    points = dict(zip(told["places"], zip(told["x"], told["y"], strict=True), strict=True))
+    assert len(told["numbers"]) == 92
+    points = dict(zip(told["numbers"], zip(told["x"], told["y"], strict=True), strict=True))
     for place, text in ((92, documents[42]["text"]), (6, documents[77]["text"])):
         code = lsh.transform([text])
         expected = place_near(stored, code, np.array([place]))[0]
@@ -166,7 +166,7 @@ def test_a_hit_on_the_map_may_have_an_id_that_javascript_rounds(
     stored = put_on_a_grid(folder)
     with serve(folder) as service:
         found = service.post("/v1/map/search", text="large", by="words").json()["hits"]
-    assert [(hit["id"], hit["place"]) for hit in found] == [
+    assert [(hit["id"], hit["number"]) for hit in found] == [
         ({"int64": str(large)}, stored.places[-1])
     ]
 

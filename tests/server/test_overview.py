@@ -12,7 +12,7 @@ from boltzhash import Hasher
 from boltzhash.codes import unpack
 from boltzhash.collection import Collection
 from boltzhash.server.marks import Sought
-from boltzhash.server.overview import Overviews, Topic, describe
+from boltzhash.server.overview import Overviews, describe
 from boltzhash.server.reasons import reasons
 from small_corpus import TOPICS
 
@@ -44,7 +44,7 @@ def test_a_question_finds_the_document_it_is_from(
             (first,) = collection.search(question, 1)
             assert first.document is not None
             assert first.document.text == question
-        words = [" ".join(topic.words[:2]) for topic in topics]
+        words = [" ".join(topic["words"][:2]) for topic in topics]
         assert set(questions) <= texts | set(words)
         assert describe(collection) == (topics, questions)
 
@@ -55,7 +55,7 @@ def test_without_short_sentences_questions_are_words_of_topics(
     with Collection.create(tmp_path / "collection", corrsh) as collection:
         collection.add({"id": i, "text": f"{text} {text}"} for i, text in enumerate(texts))
         topics, questions = describe(collection)
-        assert questions == [" ".join(topic.words[:2]) for topic in topics]
+        assert questions == [" ".join(topic["words"][:2]) for topic in topics]
         assert len(questions) == 3
 
 
@@ -67,7 +67,10 @@ def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
         collection.add([{"id": "one", "text": "moon and star"}])
         assert describe(collection) == ([], [])  # a word that one document has names nothing
         collection.add([{"id": "two", "text": "star and moon"}])
-        assert describe(collection) == ([Topic(["moon", "star"], 1.0)], ["moon and star"])
+        assert describe(collection) == (
+            [{"words": ["moon", "star"], "share": 1.0}],
+            ["moon and star"],
+        )
 
 
 def test_an_overview_is_kept_for_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,7 +322,7 @@ def test_a_search_within_a_region_is_a_longer_one_without_the_rest(
     atlas: Atlas, asked: dict[str, Any]
 ) -> None:
     told = atlas.told
-    number_of = {place: i for i, place in enumerate(told["places"])}
+    number_of = {number: i for i, number in enumerate(told["numbers"])}
 
     def best(n: int) -> list[Any]:
         with Collection.open(atlas.folder) as collection:

@@ -400,7 +400,7 @@ def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -
     assert groups
     asked = {"min_similarity": 0.5, "keep": "newest", "limit": 100}
     answer = served.client.get("/v1/duplicates", params=asked).json()
-    assert (answer["min_similarity"], answer["keep"], answer["siblings"]) == (0.5, "newest", False)
+    assert (answer["min_similarity"], answer["keep"]) == (0.5, "newest")
     assert answer["n_groups"] == len(groups)
     assert answer["n_extra"] == sum(len(group.duplicates) for group in groups)
     for told, group in zip(answer["groups"], groups, strict=True):
@@ -415,17 +415,6 @@ def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -
     default = served.client.get("/v1/duplicates").json()  # not what was asked for last
     assert [group["kept"] for group in default["groups"]] == ["sky-0"]
     assert default["groups"][0]["duplicates"] == [{"id": 7, "similarity": 1.0}]
-
-
-def test_siblings_are_the_collections(served: Any, served_folder: Path) -> None:
-    with Collection.open(served_folder) as collection:
-        groups = collection.siblings(1.0)
-    answer = served.client.get("/v1/duplicates", params={"min_similarity": 1, "siblings": True})
-    assert answer.json()["siblings"] is True
-    told = answer.json()["groups"]
-    assert {group["kept"] for group in told} == {group.kept for group in groups}
-    similarities = [group["similarity"] for group in told]
-    assert similarities == sorted(similarities, reverse=True)
 
 
 def test_fields_list_the_commonest_values(served: Any) -> None:

@@ -1,275 +1,271 @@
-"""From documents that were found to JSON: titles, snippets, codes, and what scores are made of."""
+"""Answers: the dictionaries that routes return, which are also their OpenAPI description."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import TypedDict
 
-from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Facet, Hit
-from boltzhash.corpus import Document
-from boltzhash.corpus.documents import Id
-from boltzhash.encoding.coding import Coded
-from boltzhash.hashers import Hasher
-from boltzhash.search.ranking import sureness
-from boltzhash.search.relevance import agreement
-from boltzhash.search.snippet import without_title
-from boltzhash.server.marks import Sought, marked_snippet
-from boltzhash.server.messages import SearchRequest
-from boltzhash.server.reasons import reasons
-from boltzhash.server.refusals import RefusedError
-
-Floats = NDArray[np.float64]
-
-_SAFE = 2**53 - 1  # the largest integer that JavaScript tells from the next
-
-_TITLE_FIELDS = ("title", "name", "subject")
-_TITLE_LENGTH = 120
-_TELLING_WORDS = 20
+from boltzhash.collection.facets import MOST_VALUES
+from boltzhash.server.refusals import CODES
 
 
-def search_text(collection: Collection, asked: SearchRequest) -> dict[str, Any]:
-    answer = collection.search(
-        asked.text,
-        asked.offset + asked.k,
-        features=asked.features,
-        by=asked.by,
-        where=asked.where,
-        order=asked.order,
-        facets=asked.facets,
-    )
-    sought = None if asked.text is None else Sought.by_query(collection.words, asked.text)
-    return answer_as_json(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
+def doc(text: str) -> Any:
+    """The description of a field."""
+    return Field(description=text)
 
 
-def search_similar(
-    collection: Collection,
-    id_: Id,
-    k: int,
-    by: str | None,
-    where: dict[str, Any] | None,
-    offset: int = 0,
-    *,
-    with_reasons: bool = False,
-) -> dict[str, Any]:
-    """The documents most like a document, without itself."""
-    document = stored_document(collection, id_).document
-    answer = collection.more_like(id_, offset + k, by=by, where=where)
-    sought = sought_like(collection, document)
-    return answer_as_json(collection, answer, sought, offset, with_reasons=with_reasons)
+class LargeId(TypedDict):
+    """An integer as a string of its digits, since JavaScript rounds numbers beyond 2^53."""
+
+    int64: str
 
 
-def search_code(
-    collection: Collection,
-    code: str,
-    k: int,
-    where: dict[str, Any] | None,
-    offset: int = 0,
-    facets: Sequence[str] = (),
-) -> dict[str, Any]:
-    query = parse_code(code, collection.standing().n_bits)
-    answer = collection.search(query, offset + k, where=where, facets=facets)
-    return answer_as_json(collection, answer, offset=offset)
+Id = str | int | LargeId
 
 
-def stored_document(collection: Collection, id_: Id) -> Coded:
-    found = collection.find([id_])
-    if id_ not in found:
-        raise RefusedError(
-            404, f"there is no document with the id {id_!r}", code="no_such_document"
-        )
-    return found[id_]
+class Answer(TypedDict):
+    generation: Annotated[int, doc("The state of the collection; each write raises it")]
 
 
-def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[dict[str, Any]]:
-    """Whole documents; ids that are not there are left out."""
-    ids = list(ids)
-    found = collection.find(ids)
-    return [whole_document(found[id_]) for id_ in ids if id_ in found]
+# Searching
 
 
-def whole_document(coded: Coded) -> dict[str, Any]:
-    document = coded.document
-    return {
-        "id": shown_id(document.id),
-        "title": title_of(document),
-        "text": document.text,
-        "metadata": document.metadata or {},
-        "code": coded.code.hex(),
-    }
+class Piece(TypedDict):
+    """A part of a snippet; marked if it is a word of the query."""
+
+    text: str
+    marked: NotRequired[bool]
 
 
-def shown_id(id_: Id) -> Any:
-    """An id that survives JavaScript, which reads numbers as doubles.
+class Parts(TypedDict):
+    """The two parts of a score."""
 
-    >>> shown_id(7), shown_id("7"), shown_id(2**53 + 1)
-    (7, '7', {'int64': '9007199254740993'})
-    """
-    if isinstance(id_, int) and abs(id_) > _SAFE:
-        return {"int64": str(id_)}
-    return id_
+    words: Annotated[float, doc("BM25 in units of its spread for this query")]
+    code: Annotated[float, doc("How well its code agrees with the query's; may be negative")]
 
 
-def parse_code(code: str, n_bits: int) -> Codes:
-    """
-    >>> parse_code("80ff", 16)
-    array([128, 255], dtype=uint8)
-    """
-    if len(code) != n_bits // 4:
-        raise RefusedError(
-            422,
-            f"code must have {n_bits // 4} hexadecimal digits, since the codes of this collection have "
-            f"{n_bits} bits; got {len(code)}",
-        )
-    return np.frombuffer(bytes.fromhex(code), np.uint8)
+class Passage(TypedDict):
+    """Characters (Unicode code points) of a document, from start up to end."""
+
+    start: int
+    end: int
 
 
-def title_of(document: Document) -> str:
-    """What its metadata calls it, else its name, else its first line.
+class Reasons(TypedDict):
+    """Why a document is a hit, in words as it spells them."""
 
-    >>> title_of(Document(7, "One line.", {"title": " A  title "})), title_of(Document("a", ""))
-    ('A title', 'a')
-    >>> title_of(Document(7, "One line.\\nAnother."))
-    'One line.'
-    """
-    candidates = [(document.metadata or {}).get(field) for field in _TITLE_FIELDS]
-    if isinstance(document.id, str):
-        candidates.append(document.id)
-    candidates += [document.text.strip().partition("\n")[0], str(document.id)]
-    for candidate in candidates:
-        if isinstance(candidate, str) and (shown := " ".join(candidate[:1000].split())):
-            return shown if len(shown) <= _TITLE_LENGTH else shown[: _TITLE_LENGTH - 1] + "…"
-    return str(document.id)
+    shared: Annotated[list[str], doc("Those that were asked for, in any form")]
+    near: Annotated[list[str], doc("Others, whose own codes agree best with the query's")]
 
 
-def telling_words(hasher: Hasher, text: str) -> list[str]:
-    """The words of a text with the most weight, heaviest first."""
-    assert hasher.tfidf_ is not None  # or it would not be in a collection
-    row = hasher.tfidf([text])
-    heaviest = np.argsort(-row.data, kind="stable")[:_TELLING_WORDS]
-    return [hasher.tfidf_.words_[column] for column in row.indices[heaviest]]
+class Hit(TypedDict):
+    id: Id
+    score: Annotated[float | None, doc("Hits are in its order; null by codes alone")]
+    parts: Annotated[Parts | None, doc("The score is their sum; null by codes alone")]
+    words: Annotated[float | None, doc("BM25 of its words; null by codes alone")]
+    distance: Annotated[int | None, doc("Bits that differ; null if the query has no code")]
+    title: str
+    snippet: list[Piece]
+    passage: NotRequired[Annotated[Passage, doc("The best, if documents are cut into passages")]]
+    code: Annotated[str, doc("Of the passage, if there is one; so are score, words and distance")]
+    metadata: dict[str, Any]
+    reasons: NotRequired[Annotated[Reasons, doc("If they were asked for")]]
+    number: NotRequired[Annotated[int | None, doc("On the map: of its point, null if it has none")]]
 
 
-def hits_as_json(
-    collection: Collection,
-    hits: Sequence[Hit],
-    sought: Sought | None = None,
-    margins: Floats | None = None,
-) -> list[dict[str, Any]]:
-    """With the words that were sought marked, and with the parts of their scores."""
-    marks = sought or Sought(frozenset(), collection.words)
-    parts = _parts(hits, margins, collection.hasher.weight_beside_words)
-    return [_hit_as_json(hit, marks, own) for hit, own in zip(hits, parts, strict=True)]
+class AskedFor(TypedDict):
+    code: Annotated[str | None, doc("null of a text where codes are made from features")]
+    by: Annotated[str, doc("What documents were found and ranked by: both, words or codes")]
+    known_words: Annotated[int | None, doc("Words of the query that the model knows")]
 
 
-def sought_like(collection: Collection, document: Document) -> Sought:
-    """The words of a document to mark in others: all would be too many, if the model knows some."""
-    telling = telling_words(collection.hasher, document.text)
-    if not telling:
-        return Sought.by_document(collection.words, document)
-    return Sought(frozenset(collection.words.of(" ".join(telling))), collection.words)
+class Value(TypedDict):
+    value: str | int | float | bool
+    count: int
 
 
-def _hit_as_json(hit: Hit, sought: Sought, parts: dict[str, float] | None) -> dict[str, Any]:
-    assert hit.document is not None  # a collection has its documents
-    title = title_of(hit.document)
-    return {
-        "id": shown_id(hit.id),
-        "score": _rounded(hit.score),
-        "parts": parts,
-        "words": _rounded(hit.words),
-        "distance": hit.distance,
-        "title": title,
-        "snippet": marked_snippet(without_title(hit.passage_text, title), sought),
-        **({} if hit.passage is None else {"passage": hit.passage._asdict()}),
-        "code": hit.code.hex(),
-        "metadata": hit.document.metadata or {},
-    }
+class FacetCounts(TypedDict):
+    values: Annotated[list[Value], doc(f"The {MOST_VALUES} commonest, by number of documents")]
+    least: Annotated[int | float | None, doc("The least number in the field, null if none")]
+    most: int | float | None
 
 
-def _parts(
-    hits: Sequence[Hit], margins: Floats | None, weight: float
-) -> list[dict[str, float] | None]:
-    """What words and code gave to each score; see :mod:`boltzhash.search.relevance`."""
-    by_code = np.zeros(len(hits))
-    if margins is not None and hits:
-        codes = np.frombuffer(b"".join(hit.code for hit in hits), np.uint8)
-        by_code = weight * agreement(margins, codes.reshape(len(hits), -1))
-    return [
-        None
-        if hit.score is None
-        # "or": never a negative zero
-        else {"words": round(hit.score - own, 4) or 0.0, "code": round(own, 4)}
-        for hit, own in zip(hits, by_code.tolist(), strict=True)
+class Found(TypedDict):
+    query: AskedFor
+    total: NotRequired[
+        Annotated[int, doc("Documents that match; not counted for documents like one")]
     ]
+    hits: list[Hit]
+    facets: NotRequired[Annotated[dict[str, FacetCounts], doc("By field, over all that match")]]
+    warning: NotRequired[Annotated[str, doc("Why a filter matches nothing")]]
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+class FoundIn(Answer, Found):
+    """Hits in one generation."""
 
 
-def _add_reasons(
-    collection: Collection,
-    answer: Answer,
-    sought: Sought | None,
-    offset: int,
-    hits: list[dict[str, Any]],
-) -> None:
-    """Why each is a hit. Nothing is near in topic to words that the model does not know, and by words
-    alone being near would not be why.
-    """
-    documents = [
-        hit.document._replace(text=hit.passage_text)
-        for hit in answer.hits[offset:]
-        if hit.document is not None
-    ]
-    margins = None
-    if answer.by != "words" and answer.known_words != 0 and answer.code is not None:
-        margins = sureness(answer.code, answer.margins)
-    asked_for = sought or Sought(frozenset(), collection.words)
-    found = reasons(collection.hasher, documents, asked_for, margins)
-    for hit, reason in zip(hits, found, strict=True):
-        hit["reasons"] = reason
+class Hits(FoundIn):
+    milliseconds: Annotated[float, doc("Time in the service, waiting for a thread included")]
 
 
-def answer_as_json(
-    collection: Collection,
-    answer: Answer,
-    sought: Sought | None = None,
-    offset: int = 0,
-    *,
-    with_reasons: bool = False,
-) -> dict[str, Any]:
-    query = {
-        "code": None if answer.code is None else answer.code.tobytes().hex(),
-        "by": answer.by,
-        "known_words": answer.known_words,
-    }
-    margins = None
-    if answer.by == "both" and answer.known_words != 0 and answer.code is not None:
-        margins = sureness(answer.code, answer.margins)
-    hits = hits_as_json(collection, answer.hits[offset:], sought, margins)
-    if with_reasons:
-        _add_reasons(collection, answer, sought, offset, hits)
-    return {
-        "generation": collection.standing().generation,
-        "query": query,
-        **({} if answer.total is None else {"total": answer.total}),
-        "hits": hits,
-        **({} if not answer.facets else {"facets": _facets_as_json(answer.facets)}),
-        **({} if answer.warning is None else {"warning": answer.warning}),
-    }
+class SearchesAnswer(Answer):
+    answers: Annotated[list[Found], doc("One for each query, in their order")]
+    milliseconds: float
 
 
-def _facets_as_json(facets: Mapping[str, Facet]) -> dict[str, Any]:
-    return {
-        field: {
-            "values": [{"value": value, "count": n} for value, n in facet.values],
-            "least": facet.least,
-            "most": facet.most,
-        }
-        for field, facet in facets.items()
-    }
+class BitAgreement(TypedDict):
+    bit: int
+    agrees: bool
+    on: Annotated[bool, doc("Whether it is on in the document")]
+    words: Annotated[list[str], doc("What the document's side of the bit stands for")]
+    in_query: Annotated[list[str], doc("Which of the words the query has")]
+    in_document: list[str]
+
+
+class Explanation(Answer):
+    distance: int
+    query_code: str
+    document_code: str
+    shared_words: Annotated[list[str], doc("Words of the document that were asked for")]
+    bits: list[BitAgreement]
+
+
+# Documents
+
+
+class StoredDocument(TypedDict):
+    id: Id
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    code: str
+
+
+class Documents(Answer):
+    documents: list[StoredDocument]
+
+
+class OneDocument(Answer):
+    document: StoredDocument
+
+
+class DocumentsPage(Documents):
+    total: Annotated[int, doc("How many documents the collection has")]
+    next: Annotated[int | None, doc("What `after` goes on with; null at the end")]
+
+
+class Written(Answer):
+    written: Annotated[int, doc("Documents; one that was sent twice is one")]
+
+
+class Deleted(Answer):
+    deleted: int
+
+
+# The collection
+
+
+class Duplicate(TypedDict):
+    id: Id
+    similarity: Annotated[float, doc("Of its text to that of the document kept")]
+
+
+class Group(TypedDict):
+    size: Annotated[int, doc("With the document that is kept")]
+    similarity: Annotated[float, doc("Of the duplicate that is least like the document kept")]
+    kept: Annotated[Id, doc("The id of the document to keep")]
+    duplicates: Annotated[list[Duplicate], doc("The others, or the first of them")]
+    documents: Annotated[list[StoredDocument], doc("The document to keep, then the first others")]
+
+
+class Duplicates(Answer):
+    min_similarity: float
+    keep: str
+    n_groups: int
+    n_extra: Annotated[int, doc("Documents of all groups but those to keep")]
+    groups: Annotated[list[Group], doc("The most similar first, of equals the largest")]
+
+
+class Fields(Answer):
+    fields: dict[str, list[Value]]
+
+
+class Topic(TypedDict):
+    words: Annotated[list[str], doc("Those that set it apart, the most telling first")]
+    share: Annotated[float, doc("Of the documents that were read")]
+
+
+class Overview(Answer):
+    documents: int
+    topics: Annotated[list[Topic], doc("The largest first")]
+    questions: Annotated[list[str], doc("One per topic: a sentence that finds its document first")]
+
+
+class Region(TypedDict):
+    """A part of the map where points lie dense."""
+
+    parent: Annotated[int | None, doc("The number of the region around it")]
+    x: Annotated[int, doc("Where it is densest, 0 to 65535")]
+    y: int
+    spread: Annotated[float, doc("How far its points lie from there, of the width")]
+    size: Annotated[int, doc("Points in it")]
+    words: Annotated[list[str], doc("Words that set its documents apart, best first")]
+
+
+class Map(Answer):
+    made: Annotated[bool, doc("Whether there is a map; if not, only message is given")]
+    message: NotRequired[str]
+    numbers: NotRequired[Annotated[list[int], doc("Of the documents, in the order of insertion")]]
+    x: NotRequired[Annotated[list[int], doc("0 to 65535")]]
+    y: NotRequired[list[int]]
+    regions: NotRequired[Annotated[list[Region], doc("A parent comes before its children")]]
+    region_of: NotRequired[Annotated[list[int], doc("The smallest region of each point, or -1")]]
+    field: NotRequired[str | None]
+    values: NotRequired[Annotated[list[str], doc("What the colours stand for")]]
+    ordered: NotRequired[Annotated[bool, doc("Whether the values are ranges in order")]]
+    colours: NotRequired[Annotated[list[int], doc("For each point, the index of its value")]]
+    left_out: NotRequired[Annotated[int, doc("Documents that have no point")]]
+
+
+class Passages(TypedDict):
+    words: Annotated[int, doc("About as many as a passage has")]
+    passages: int
+
+
+class Stats(Answer):
+    documents: int
+    passages: NotRequired[Annotated[Passages | None, doc("If documents are cut into passages")]]
+    no_known_word: int
+    bits: int
+    method: str
+    features: Annotated[int | None, doc("The length of vectors that codes are made from, if any")]
+    model: str
+    bytes: dict[str, int]
+    bytes_per_document: dict[str, float]
+    writing: Annotated[bool, doc("Whether documents can be added and deleted")]
+    version: str
+
+
+# The service
+
+
+class Health(TypedDict):
+    status: str
+
+
+class ErrorDetail(TypedDict):
+    where: str
+    problem: str
+
+
+class ErrorBody(TypedDict):
+    status: int
+    code: Annotated[str, Field(description="For programs", json_schema_extra={"enum": [*CODES]})]
+    message: Annotated[str, doc("What to change")]
+    details: NotRequired[list[ErrorDetail]]
+
+
+class Error(TypedDict):
+    error: ErrorBody

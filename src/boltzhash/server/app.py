@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -17,7 +16,6 @@ from starlette.exceptions import HTTPException
 
 from boltzhash.collection import FilterWarning
 from boltzhash.server import refusals
-from boltzhash.server.express import Express
 from boltzhash.server.guard import Guard
 from boltzhash.server.pages import pages
 from boltzhash.server.routes import api, operations
@@ -43,7 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
         # So that the first request does not wait for the model. If there is none, or it cannot be read,
         # requests are told so: a worker that ended here would leave connections unanswered.
         with suppress(refusals.RefusedError):
-            await service.reads.run(len)
+            await service.read(len)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FilterWarning)  # clients find it in their answers
             yield
@@ -68,9 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(api)
     app.include_router(operations)
     app.include_router(pages)
-    app.add_middleware(Express, service=service)
-    middleware: dict[str, Any] = {"settings": settings, "metrics": service.metrics}
-    app.add_middleware(Guard, **middleware)
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics)
     return app
 
 

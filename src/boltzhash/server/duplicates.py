@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from boltzhash.collection import Collection, DuplicateGroup
 from boltzhash.collection.store import OnBatch
-from boltzhash.server.answers import shown_id, stored_documents
+from boltzhash.server import answers
+from boltzhash.server.hits import shown_id, stored_documents
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
 
@@ -16,7 +17,6 @@ class Asked(NamedTuple):
 
     min_similarity: float
     keep: str
-    siblings: bool
 
 
 class _Found(NamedTuple):
@@ -38,7 +38,7 @@ class DuplicateGroups:
         offset: int,
         limit: int,
         on_batch: OnBatch | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.Duplicates:
         now = collection.standing()
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
@@ -48,13 +48,13 @@ class DuplicateGroups:
             )
         last = self._last
         if last is None or (last.generation, last.asked) != (now.generation, asked):
-            find = collection.siblings if asked.siblings else collection.duplicates
-            found = find(asked.min_similarity, keep=asked.keep, on_batch=on_batch)
+            found = collection.duplicates(asked.min_similarity, keep=asked.keep, on_batch=on_batch)
             groups = sorted(found, key=_rank)
             last = self._last = _Found(now.generation, asked, groups)
         return {
             "generation": now.generation,
-            **asked._asdict(),
+            "min_similarity": asked.min_similarity,
+            "keep": asked.keep,
             "n_groups": len(last.groups),
             "n_extra": sum(len(group.duplicates) for group in last.groups),
             "groups": [
@@ -73,7 +73,7 @@ def _rank(group: DuplicateGroup) -> tuple[float, int]:
     return -_least_similarity(group), -len(group.duplicates)
 
 
-def _as_json(collection: Collection, group: DuplicateGroup) -> dict[str, Any]:
+def _as_json(collection: Collection, group: DuplicateGroup) -> answers.Group:
     listed = group.duplicates[:MAX_LISTED_IN_GROUP]
     shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
     return {

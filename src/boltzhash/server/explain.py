@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
 
@@ -11,10 +10,11 @@ from boltzhash.codes import Bits, Codes, unpack
 from boltzhash.collection import Collection
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import code_of, coded_query
-from boltzhash.server.answers import parse_code, stored_document, telling_words, title_of
+from boltzhash.server import answers
 from boltzhash.server.distinctive import Occurrences, chosen_words, contrast
+from boltzhash.server.hits import parse_code, stored_document, telling_words, title_of
 from boltzhash.server.marks import Sought, words_in
-from boltzhash.server.messages import CodeQuery, IdQuery, TextQuery
+from boltzhash.server.requests import CodeQuery, IdQuery, TextQuery
 from boltzhash.text.tokens import tokenize
 from boltzhash.text.words import Words
 
@@ -76,7 +76,7 @@ def explain_hit(
     query: TextQuery | IdQuery | CodeQuery,
     id_: Id,
     found_by: str | None = None,
-) -> dict[str, Any]:
+) -> answers.Explanation:
     """Which bits of a document agree with a query's, and the words behind them.
 
     ``found_by`` is the code that it was found by, if that is not its own but a passage's.
@@ -90,7 +90,7 @@ def explain_hit(
     asked, tokens, sought = _asked(collection, query)
     theirs = set(tokenize(document.text))
     on, agree = unpack(code[None])[0], unpack((code ^ asked)[None])[0] == 0
-    bits = []
+    bits: list[answers.BitAgreement] = []
     for bit in range(now.n_bits):
         words = sides[int(on[bit])][bit]
         bits.append(
@@ -105,7 +105,7 @@ def explain_hit(
         )
     shared = words_in(f"{document.text}\n{title_of(document)}", sought)
     telling = telling_words(collection.hasher, document.text)
-    rank = {word: place for place, word in enumerate(telling)}
+    rank = {word: i for i, word in enumerate(telling)}
     return {
         "generation": now.generation,
         "distance": int((~agree).sum()),

@@ -1,6 +1,6 @@
-"""What every request passes before it is looked at, and what every answer carries.
+"""Checks of every request before it is answered, and headers of every answer.
 
-Hosts and origins, the size of bodies and the time they take, headers for security, and counts.
+Hosts and origins, keys for reading, the size of bodies and the time they take, and counts.
 
 Why not Starlette's CORSMiddleware: it does not refuse requests from other sites, it only keeps browsers
 from reading the answers, so most of this would stay. Around the guard it would answer before the host is
@@ -16,8 +16,7 @@ import hashlib
 import hmac
 import ipaddress
 import time
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -25,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from boltzhash.server.logs import note_request_id
 from boltzhash.server.metrics import Metrics
-from boltzhash.server.refusals import error_response, headers_too_large, missing_host
+from boltzhash.server.refusals import RefusedError, headers_too_large, missing_host
 from boltzhash.server.settings import (
     BODY_SECONDS,
     MAX_BODY,
@@ -35,39 +34,20 @@ from boltzhash.server.settings import (
 )
 
 _SECURITY = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; "
+    b"img-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
 }
-
-_RAW_SECURITY = {name.encode(): value.encode() for name, value in _SECURITY.items()}
-
-_OPEN = ("/healthz", "/readyz")  # without a key: whoever watches the service has none
-
-_GZIP = b"\x1f\x8b"  # how what gzip wrote begins; JSON does not
-
+_OPEN = ("/healthz", "/readyz")  # without a key: a program that watches the service has none
+_GZIP = b"\x1f\x8b"  # gzip's first bytes; JSON does not begin so
 SILENCE_SECONDS = 1.0  # of a client whose body is refused: it has stopped sending, and listens
 
-
-Head = Mapping[str, str]  # the headers of a request, by their names in lower case
-
-
-def _head_of(scope: Scope) -> Head:
-    """The first of each name, as Starlette's Headers has it; that looks through all every time."""
-    decoded = [
-        (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
-    ]
-    return dict(reversed(decoded))
-
-
-class _RefusedError(Exception):
-    def __init__(self, response: Response) -> None:
-        self.response = response
+Headers = Mapping[str, str]  # by their names in lower case
 
 
 class _GoneError(Exception):
@@ -81,154 +61,172 @@ class Guard:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        of_sites = {urlsplit(origin).hostname for origin in settings.origins}
+        self._hosts = {"localhost", *of_sites, *map(str.lower, settings.allowed_hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        headers = _head_of(scope)
-        request_id = note_request_id(headers.get("x-request-id"))
-        extra = {"x-request-id": request_id, **self._cross_origin_headers(headers)}
-        outgoing = _Outgoing(send, extra)
+        # The first of each name, as Starlette's Headers has it; that looks through all every time.
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in reversed(scope["headers"])
+        }
+        ours = {**_SECURITY, b"x-request-id": note_request_id(headers.get("x-request-id")).encode()}
+        if headers.get("origin") in self._settings.origins:
+            ours |= {b"access-control-allow-origin": headers["origin"].encode(), b"vary": b"Origin"}
+        status = 499  # until there is an answer
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = [pair for pair in message["headers"] if pair[0] not in ours]
+                if all(name != b"cache-control" for name, _ in given):
+                    given.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": [*given, *ours.items()]}
+            await send(message)
+
         method = scope["method"]
         if method == "HEAD":  # uvicorn leaves out the body
             scope = {**scope, "method": "GET"}
         try:
-            refusal = self._refusal(scope, headers)
-            if refusal is None and scope["path"] not in _OPEN:
-                refusal = self._refusal_of_reader(headers)
-            if refusal is not None:
-                raise _RefusedError(refusal)
+            preflight = self._check_head(scope, headers)
+            if preflight is not None:
+                await preflight(scope, receive, answer)
+                return
             body = await self._body(headers, receive)
-            await self._app(scope, _replay(body, receive), outgoing.send)
-        except _RefusedError as refused:
-            await refused.response(scope, receive, outgoing.send)
+            await self._app(scope, _replay(body, receive), answer)
+        except RefusedError as refused:
+            await refused.response()(scope, receive, answer)
         except _GoneError:
             pass
         except Exception:
-            outgoing.status = 500  # something further out answers that way
+            status = 500  # something further out answers that way
             raise
         finally:
             # By the pattern of the route: paths that clients make up must not become labels.
             route = getattr(scope.get("route"), "path", "other")
-            elapsed = time.perf_counter() - start
-            self._metrics.observe(method, route, outgoing.status, elapsed)
+            self._metrics.observe(method, route, status, time.perf_counter() - start)
 
-    def _refusal(self, scope: Scope, headers: Head) -> Response | None:
-        refusal = self._refusal_of_head(scope, headers)
-        if refusal is not None:
-            return refusal
+    def _check_head(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse a request for what its head says; return the answer to a preflight."""
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADERS:
+            raise headers_too_large()
+        if "host" not in headers:
+            raise missing_host()
+        if not self._is_our_host(headers["host"]):
+            raise RefusedError(
+                421,
+                "this service answers to localhost, to IP addresses and to names that it was told: "
+                "start it with --allowed-hosts NAME, or with --allow-origin https://NAME where pages "
+                "of that site ask as well",
+            )
         origin = headers.get("origin")
-        if origin is None:
-            return _foreign() if _is_embedded_elsewhere(headers) else None
-        if origin.partition("://")[2] == headers.get("host"):
-            return None
-        if origin not in self._settings.origins:
-            return _foreign()
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+        is_ours = origin is None or origin.partition("://")[2] == headers["host"]
+        if (origin is None and _is_embedded_elsewhere(headers)) or not (
+            is_ours or origin in self._settings.origins
+        ):
+            raise RefusedError(
+                403,
+                "requests from pages of other sites are refused: start the service with --allow-origin "
+                "to let one in",
+                code="other_site",
+            )
+        if (
+            not is_ours
+            and scope["method"] == "OPTIONS"
+            and "access-control-request-method" in headers
+        ):
             allowed = {
                 "access-control-allow-methods": "GET, POST",
                 "access-control-allow-headers": "authorization, content-type",
                 "access-control-max-age": "600",
             }
             return Response(status_code=204, headers=allowed)
-        return None
-
-    def _refusal_of_reader(self, headers: Head) -> Response | None:
-        if may_read(self._settings, headers):
-            return None
-        return error_response(
-            401,
-            "reading needs a key here: send it as `Authorization: Bearer KEY`, or as a password",
-            # Alone: Chromium does not ask for a password if the line names Bearer as well.
-            headers={"www-authenticate": 'Basic realm="boltzhash"'},
-        )
-
-    def _refusal_of_head(self, scope: Scope, headers: Head) -> Response | None:
-        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-        if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADERS:
-            return headers_too_large()
-        if "host" not in headers:
-            return missing_host()
-        if not self._is_our_host(headers["host"]):
-            return error_response(
-                421,
-                "this service answers to localhost, to IP addresses and to names that it was told: "
-                "start it with --allowed-hosts NAME, or with --allow-origin https://NAME where pages "
-                "of that site ask as well",
+        if scope["path"] not in _OPEN and not may_read(self._settings, headers):
+            raise RefusedError(
+                401,
+                "reading needs a key here: send it as `Authorization: Bearer KEY`, or as a password",
+                # Alone: Chromium does not ask for a password if the line names Bearer as well.
+                www_authenticate='Basic realm="boltzhash"',
             )
         return None
 
     def _is_our_host(self, host: str) -> bool:
-        return _is_host_of(self._settings.origins, self._settings.allowed_hosts, host)
+        if "*" in self._settings.allowed_hosts:
+            return True
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            if name not in self._hosts:
+                ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
 
-    def _cross_origin_headers(self, headers: Head) -> dict[str, str]:
-        origin = headers.get("origin")
-        if origin is None or origin not in self._settings.origins:
-            return {}
-        return {"access-control-allow-origin": origin, "vary": "Origin"}
-
-    async def _body(self, headers: Head, receive: Receive) -> bytes:
-        """The whole body, within limits of size and time."""
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """Return the whole body, within limits of size and time."""
         if "content-length" in headers and "transfer-encoding" in headers:
             await _drain(receive)  # which of the two holds is what attackers make use of
-            raise _RefusedError(_two_lengths())
+            raise RefusedError(
+                400,
+                "the request has both content-length and transfer-encoding: send one of them",
+                connection="close",
+            )
         limit = MAX_WRITE_BODY if is_key(self._settings, headers) else MAX_BODY
+        too_large = RefusedError(
+            413,
+            f"the body must have at most {limit} bytes: send less, or in several requests",
+            connection="close",
+        )
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
             if int(announced) > limit:
                 if headers.get("expect", "").lower() != "100-continue":  # else nothing is sent yet
                     await _drain(receive)
-                raise _RefusedError(_too_large(limit))
+                raise too_large
         elif announced:
-            raise _RefusedError(_bad_length())
+            raise RefusedError(400, "content-length must be a number of bytes", connection="close")
+        body, is_more_coming = bytearray(), True
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body, is_more_coming = await _read_body(receive, limit)
+                while is_more_coming and len(body) <= limit:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _GoneError
+                    body += message.get("body", b"")
+                    is_more_coming = message.get("more_body", False)
         except TimeoutError:
-            raise _RefusedError(
-                error_response(
-                    408,
-                    f"the body did not arrive within {BODY_SECONDS:g} s: send it faster, or less",
-                    headers={"connection": "close"},
-                )
+            raise RefusedError(
+                408,
+                f"the body did not arrive within {BODY_SECONDS:g} s: send it faster, or less",
+                connection="close",
             ) from None
         if len(body) > limit:
             if is_more_coming:
                 await _drain(receive)
-            raise _RefusedError(_too_large(limit))
+            raise too_large
         coding = headers.get("content-encoding", "identity").lower()
         if coding != "identity" or body.startswith(_GZIP):
-            raise _RefusedError(_compressed("gzip" if coding == "identity" else coding))
-        return body
+            coding = "gzip" if coding == "identity" else coding[:40]
+            raise RefusedError(
+                415,
+                f"the body is compressed ({coding}), and the service reads plain JSON: send it as it is",
+                code="compressed_body",
+            )
+        return bytes(body)
 
 
-@lru_cache(maxsize=64)  # hardly any service has more names, and every request has one
-def _is_host_of(origins: tuple[str, ...], allowed_hosts: tuple[str, ...], host: str) -> bool:
-    if "*" in allowed_hosts:
-        return True
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    if name == "localhost":
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        of_sites = {urlsplit(origin).hostname for origin in origins}
-        return name in of_sites.union(map(str.lower, allowed_hosts))
-    return True
-
-
-def is_key(settings: Settings, headers: Head) -> bool:
+def is_key(settings: Settings, headers: Headers) -> bool:
     """Whether a request carries the key for writing."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and _is_same(given, settings.api_key)
 
 
-def may_read(settings: Settings, headers: Head) -> bool:
+def may_read(settings: Settings, headers: Headers) -> bool:
     """Whether a request may be answered: with a key for reading, if it carries one of the two.
 
     As a password, too, with any user: a browser asks for that, and then the page works.
@@ -252,7 +250,7 @@ def _is_same(given: str, key: str | None) -> bool:
     return hmac.compare_digest(hashlib.sha256(key.encode()).digest(), theirs)
 
 
-def _is_embedded_elsewhere(headers: Head) -> bool:
+def _is_embedded_elsewhere(headers: Headers) -> bool:
     """Whether a page of another site loads this as a picture, a script or a frame.
 
     Browsers send no Origin with those, but say so in another header. Following a link to us is fine.
@@ -263,57 +261,6 @@ def _is_embedded_elsewhere(headers: Head) -> bool:
         "navigate",
         "document",
     )
-
-
-def _foreign() -> Response:
-    return error_response(
-        403,
-        "requests from pages of other sites are refused: start the service with --allow-origin to "
-        "let one in",
-        code="other_site",
-    )
-
-
-def _too_large(limit: int) -> Response:
-    return error_response(
-        413,
-        f"the body must have at most {limit} bytes: send less, or in several requests",
-        headers={"connection": "close"},
-    )
-
-
-def _compressed(coding: str) -> Response:
-    return error_response(
-        415,
-        f"the body is compressed ({coding[:40]}), and the service reads plain JSON: send it as it is",
-        code="compressed_body",
-    )
-
-
-def _two_lengths() -> Response:
-    return error_response(
-        400,
-        "the request has both content-length and transfer-encoding: send one of them",
-        headers={"connection": "close"},
-    )
-
-
-def _bad_length() -> Response:
-    return error_response(
-        400, "content-length must be a number of bytes", headers={"connection": "close"}
-    )
-
-
-async def _read_body(receive: Receive, limit: int) -> tuple[bytes, bool]:
-    """The body, or enough of it to show that it exceeds the limit; and whether more is to come."""
-    body, is_more_coming = bytearray(), True
-    while is_more_coming and len(body) <= limit:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _GoneError
-        body += message.get("body", b"")
-        is_more_coming = message.get("more_body", False)
-    return bytes(body), is_more_coming
 
 
 async def _drain(receive: Receive) -> None:
@@ -341,26 +288,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed
-
-
-class _Outgoing:
-    """Adds headers to an answer, and notes its status."""
-
-    def __init__(self, send: Send, extra: dict[str, str]) -> None:
-        self._send = send
-        self._extra = {name.encode(): value.encode("latin-1") for name, value in extra.items()}
-        self.status = 499  # until there is an answer
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            message = {**message, "headers": self._with_ours(message["headers"])}
-        await self._send(message)
-
-    def _with_ours(self, given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Those of the answer that are not ours to say, and ours."""
-        ours = {**_RAW_SECURITY, **self._extra}
-        headers = [pair for pair in given if pair[0] not in ours]
-        if all(name != b"cache-control" for name, _ in headers):
-            headers.append((b"cache-control", b"no-store"))
-        return [*headers, *ours.items()]

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import replace
-from typing import Any
 
 from boltzhash.codes import Codes, pack, unpack
 from boltzhash.collection import Answer, Collection
 from boltzhash.corpus.documents import Id
-from boltzhash.server.answers import answer_as_json, sought_like, stored_document
+from boltzhash.server import answers
+from boltzhash.server.hits import found, sought_like, stored_document
 from boltzhash.server.map_view import MapView, ShownMap
 from boltzhash.server.marks import Sought
-from boltzhash.server.messages import MapSearchRequest
 from boltzhash.server.refusals import RefusedError
+from boltzhash.server.requests import MapSearchRequest
 
-_FIRST_LOOKED_THROUGH = 200  # hits, for those of a region; then more and more
+_FIRST_READ = 200  # hits, for those of a region; then more and more
 _MORE = 6
-_MOST_LOOKED_THROUGH = 20_000
+_MOST_READ = 20_000
 
 
-def search_on_map(collection: Collection, view: MapView, asked: MapSearchRequest) -> dict[str, Any]:
+def search_on_map(
+    collection: Collection, view: MapView, asked: MapSearchRequest
+) -> answers.FoundIn:
     """By a text or like a document, or without either the most typical documents of a region."""
     shown = view.shown(collection)
     if isinstance(shown, str):
@@ -30,16 +32,16 @@ def search_on_map(collection: Collection, view: MapView, asked: MapSearchRequest
     search, sought = _search(collection, shown, asked)
     members = None if asked.region is None else shown.ids_within(asked.region)
     best = _best(search, asked.k, members)
-    found = answer_as_json(collection, best, sought)
-    for hit, one in zip(found["hits"], best, strict=True):
-        hit["place"] = shown.place_of.get(one.id)
-    return found
+    result = found(collection, best, sought)
+    for hit, one in zip(result["hits"], best, strict=True):
+        hit["number"] = shown.number_of.get(one.id)
+    return result
 
 
 def _search(
     collection: Collection, shown: ShownMap, asked: MapSearchRequest
 ) -> tuple[Callable[[int], Answer], Sought | None]:
-    """What gives the best k documents, and the words to mark in them."""
+    """A search for the best k documents, and the words to mark in them."""
     text, id_, region, by, where = asked.text, asked.id, asked.region, asked.by, asked.where
     if text is not None:
         return (
@@ -59,7 +61,7 @@ def _search(
 
 
 def _typical_code(collection: Collection, shown: ShownMap, region: int) -> Codes:
-    """What most documents of a region say, bit for bit."""
+    """Each bit as most documents of a region have it."""
     rows = shown.rows[shown.has(region)]
     bits = unpack(collection.rows().codes[rows])
     code: Codes = pack((2 * bits.sum(axis=0) > len(bits))[None])[0]
@@ -67,18 +69,18 @@ def _typical_code(collection: Collection, shown: ShownMap, region: int) -> Codes
 
 
 def _best(search: Callable[[int], Answer], k: int, among: Set[Id] | None) -> Answer:
-    """The best k hits among some documents: more and more hits are looked through until k are found."""
+    """The best k hits among some documents: more and more hits are read until k are found."""
     if among is None:
         return search(k)
     k = min(k, len(among))
-    asked_for = _FIRST_LOOKED_THROUGH
+    asked_for = _FIRST_READ
     while True:
         answer = search(asked_for)
         hits = [hit for hit in answer if hit.id in among][:k]
         is_all = len(answer) < asked_for
-        if len(hits) == k or is_all or asked_for >= _MOST_LOOKED_THROUGH:
+        if len(hits) == k or is_all or asked_for >= _MOST_READ:
             break
-        asked_for = min(asked_for * _MORE, _MOST_LOOKED_THROUGH)
+        asked_for = min(asked_for * _MORE, _MOST_READ)
     warning = answer.warning
     if len(hits) < k and not is_all:
         warning = f"only the best {asked_for:,} documents of the collection were looked through"

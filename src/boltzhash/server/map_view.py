@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from boltzhash.collection import Collection
 from boltzhash.collection.store import Rows
 from boltzhash.corpus.documents import Id
+from boltzhash.server import answers
 from boltzhash.server.map_file import (
     MAP,
     MAX_FITTED,
@@ -50,12 +51,12 @@ class ShownMap(NamedTuple):
     """The points of the documents that are there in one generation, and their regions."""
 
     generation: int
-    places: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     rows: NDArray[np.int64]  # of the collection's codes
     points: Points
     regions: Regions
     left_out: int  # documents that have no point
-    place_of: dict[Id, int]
+    number_of: dict[Id, int]
 
     def has(self, region: int) -> NDArray[np.bool_]:
         """Which points are in a region."""
@@ -65,8 +66,8 @@ class ShownMap(NamedTuple):
         return self.regions.has(region)
 
     def ids_within(self, region: int) -> set[Id]:
-        within = set(self.places[self.has(region)].tolist())
-        return {id_ for id_, place in self.place_of.items() if place in within}
+        within = set(self.numbers[self.has(region)].tolist())
+        return {id_ for id_, number in self.number_of.items() if number in within}
 
 
 class MapView:
@@ -79,7 +80,7 @@ class MapView:
         self._placed: dict[tuple[int, bytes], tuple[float, float]] = {}
         self._shown: ShownMap | None = None
 
-    def view(self, collection: Collection, field: str | None) -> dict[str, Any]:
+    def view(self, collection: Collection, field: str | None) -> answers.Map:
         shown = self.shown(collection)
         if isinstance(shown, str):
             return {
@@ -91,12 +92,12 @@ class MapView:
             raise RefusedError(404, f"no document has the metadata field {field!r}")
         colours = _Colours([], [])
         if field is not None:
-            colours = _colours(shown.places, collection.values_of(field))
+            colours = _colours(shown.numbers, collection.values_of(field))
         scaled = np.round(shown.points * 65535).astype(np.int64)
         return {
             "generation": shown.generation,
             "made": True,
-            "places": shown.places.tolist(),
+            "numbers": shown.numbers.tolist(),
             "x": scaled[:, 0].tolist(),
             "y": scaled[:, 1].tolist(),
             "regions": _regions_as_json(shown.regions),
@@ -132,19 +133,19 @@ class MapView:
     def _show(self, collection: Collection, stored: StoredMap, generation: int) -> ShownMap:
         rows = collection.rows()
         chosen, points, of_point = self._points(stored, rows)
-        places = rows.places[chosen]
-        ids = collection.ids_at(places)
+        numbers = rows.places[chosen]
+        ids = collection.ids_at(numbers)
         assert stored.regions is not None  # shown sees to it
         return ShownMap(
             generation,
-            places,
+            numbers,
             chosen,
             points,
             stored.regions._replace(of_point=of_point),
-            len(rows.places) - len(places),
+            len(rows.places) - len(numbers),
             {
-                id_: place
-                for id_, place in zip(ids, places.tolist(), strict=True)
+                id_: number
+                for id_, number in zip(ids, numbers.tolist(), strict=True)
                 if id_ is not None
             },
         )
@@ -161,8 +162,8 @@ class MapView:
         room = min(_MOST_PLACED, MAX_FITTED - int(same.sum()))
         later = np.flatnonzero(~same & rows.known)[::-1][: max(room, 0)][::-1]
         keys = [
-            (place, code.tobytes())
-            for place, code in zip(rows.places[later].tolist(), rows.codes[later], strict=True)
+            (number, code.tobytes())
+            for number, code in zip(rows.places[later].tolist(), rows.codes[later], strict=True)
         ]
         new = [i for i, key in enumerate(keys) if key not in self._placed]
         if new:
@@ -181,7 +182,7 @@ class MapView:
         return np.concatenate([fitted, later]), shown, of_point
 
 
-def _regions_as_json(regions: Regions) -> list[dict[str, Any]]:
+def _regions_as_json(regions: Regions) -> list[answers.Region]:
     anchors = np.round(regions.anchors * 65535).astype(np.int64).tolist()
     sizes = regions.sizes().tolist()
     return [
@@ -204,9 +205,9 @@ def _regions_as_json(regions: Regions) -> list[dict[str, Any]]:
     ]
 
 
-def _colours(places: NDArray[np.int64], value_of: dict[int, Any]) -> _Colours:
+def _colours(doc_numbers: NDArray[np.int64], value_of: dict[int, Any]) -> _Colours:
     """The commonest values, each a colour; many different numbers in ranges of equal counts."""
-    values = [value_of.get(place) for place in places.tolist()]
+    values = [value_of.get(number) for number in doc_numbers.tolist()]
     present = [value for value in values if value is not None]
     numbers = [v for v in present if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > N_COLOURS:

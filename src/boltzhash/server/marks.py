@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from boltzhash.corpus import Document
 from boltzhash.search.snippet import best_line, spans
+from boltzhash.server.answers import Piece
 from boltzhash.text.words import Words
 
 _SNIPPET_LENGTH = 240
@@ -38,7 +39,7 @@ class Sought(NamedTuple):
         return self.cut.tokens_having(self.words, set(tokens)) if self.words else frozenset()
 
 
-def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
+def marked_snippet(text: str, sought: Sought) -> list[Piece]:
     """The line of a text with most of the words that were asked for, in pieces, those words marked.
 
     >>> marked_snippet("Open a zip archive.", Sought.by_query(Words(), "zipped"))
@@ -46,7 +47,7 @@ def marked_snippet(text: str, sought: Sought) -> list[dict[str, Any]]:
     """
     searched = text[: _SEARCHED if sought.words else _BEGINNING]
     line = best_line(searched, sought.words, _SNIPPET_LENGTH, sought.cut)
-    pieces: list[dict[str, Any]] = []
+    pieces: list[Piece] = []
     end = 0
     for start, stop in spans(line, sought.words, sought.cut):
         if start > end:

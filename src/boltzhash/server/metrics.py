@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -48,19 +48,10 @@ class Metrics:
             registry=self._registry,
         )
 
-        self._of_kind: dict[
-            tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]
-        ] = {}
-
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         known = method if method in ("GET", "POST", "HEAD", "OPTIONS") else "other"
-        kind = (known, route, status)
-        if kind not in self._of_kind:  # looking them up again takes longer than counting
-            counter = self._requests.labels(known, route, str(status))
-            self._of_kind[kind] = counter.inc, self._seconds.labels(route).observe
-        count, observe = self._of_kind[kind]
-        count()
-        observe(seconds)
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def text(self, documents: int | None, generation: int | None) -> bytes:
         """What Prometheus reads; the two gauges are left out if there is no collection."""

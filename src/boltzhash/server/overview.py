@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,9 @@ from boltzhash.collection import Collection
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import without_title
-from boltzhash.server.answers import title_of
+from boltzhash.server import answers
 from boltzhash.server.distinctive import Occurrences, chosen_words, contrast
+from boltzhash.server.hits import title_of
 from boltzhash.server.spellings import column_of_spelling
 from boltzhash.text.tokens import tokenize
 
@@ -45,11 +46,6 @@ _SHORTEST, _LONGEST = 3, 8  # words
 _UNSPACED_LENGTHS = 6, 24  # characters of a sentence without spaces
 
 
-class Topic(NamedTuple):
-    words: list[str]
-    share: float
-
-
 class _Sampled(NamedTuple):
     """Some documents, their groups, and how much each word belongs to each group."""
 
@@ -65,10 +61,10 @@ class Overviews:
     """Keeps the last overview for a while: it reads some thousand documents."""
 
     def __init__(self) -> None:
-        self._last: dict[str, Any] | None = None
+        self._last: answers.Overview | None = None
         self._made_at = 0.0
 
-    def view(self, collection: Collection) -> dict[str, Any]:
+    def view(self, collection: Collection) -> answers.Overview:
         now = collection.standing()
         last, age = self._last, time.monotonic() - self._made_at
         if last is None or (last["generation"] != now.generation and age > _SECONDS):
@@ -76,25 +72,26 @@ class Overviews:
             last = self._last = {
                 "generation": now.generation,
                 "documents": now.n_documents,
-                "topics": [topic._asdict() for topic in topics],
+                "topics": topics,
                 "questions": questions,
             }
             self._made_at = time.monotonic()
         return last
 
 
-def describe(collection: Collection) -> tuple[list[Topic], list[str]]:
+def describe(collection: Collection) -> tuple[list[answers.Topic], list[str]]:
     """The topics of a collection, the largest first, and a question about each that has one."""
     sampled = _sample(collection)
     if sampled is None:
         return [], []
-    topics: list[Topic] = []
+    topics: list[answers.Topic] = []
     questions: list[str] = []
     sizes = np.bincount(sampled.groups)
     for group in np.argsort(-sizes, kind="stable").tolist():
         words = _topic_words(collection, sampled, group)
         if words:
-            topics.append(Topic(words, round(float(sizes[group] / sizes.sum()), 4)))
+            share = round(float(sizes[group] / sizes.sum()), 4)
+            topics.append({"words": words, "share": share})
             questions.append(_question(collection, sampled, group) or " ".join(words[:2]))
     return topics, list(dict.fromkeys(questions))
 

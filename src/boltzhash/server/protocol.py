@@ -2,8 +2,7 @@
 
 Why ours: uvicorn does not limit the time that headers or a client reading its answer may take, so
 without a proxy in front a few slow clients could hold every connection. It is built on parts of uvicorn
-that are not documented; pyproject.toml names the versions it was tested with, and with a version that
-lacks such a part the service does not start.
+that are not documented; with a version that lacks one of them the service does not start.
 """
 
 from __future__ import annotations
@@ -18,29 +17,27 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from boltzhash.errors import MissingExtraError
-from boltzhash.server.refusals import error_response, headers_too_large, missing_host
+from boltzhash.server.refusals import RefusedError, busy, headers_too_large, missing_host
 from boltzhash.server.settings import HEADER_SECONDS, MAX_CONNECTIONS, SEND_SECONDS
 
 
 def _wrong_uvicorn(problem: object) -> MissingExtraError:
     return MissingExtraError(
-        f"serve cannot use uvicorn {uvicorn.__version__}: {problem}. A version that it was tested with: "
-        "pip install 'boltzhash[serve]'"
+        f"serve cannot use uvicorn {uvicorn.__version__}: {problem}. Versions that it was tested with: "
+        "pip install 'uvicorn<0.55'"
     )
 
 
 try:
-    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as error:
     raise _wrong_uvicorn(error) from None
 
-# What is overridden or read below.
-_USED = {
-    H11Protocol: "connection_made data_received on_response_complete pause_writing connection_lost "
-    "send_400_response connections app cycle loop transport",
-    RequestResponseCycle: "response_complete",
-}
-_CLOSE = {"connection": "close"}
+# Overridden or read below.
+_USED = (
+    "connection_made data_received on_response_complete pause_writing connection_lost "
+    "send_400_response connections app cycle loop transport"
+)
 
 
 def check_uvicorn() -> None:
@@ -48,49 +45,13 @@ def check_uvicorn() -> None:
 
     Attributes are looked for among the names that ``__init__`` uses, since it is what sets them.
     """
-    for owner, names in _USED.items():
-        present = {*dir(owner), *vars(owner)["__init__"].__code__.co_names}
-        missing = [name for name in names.split() if name not in present]
-        if missing:
-            raise _wrong_uvicorn(f"its {owner.__name__} has no {', '.join(missing)}")
+    present = {*dir(H11Protocol), *vars(H11Protocol)["__init__"].__code__.co_names}
+    missing = [name for name in _USED.split() if name not in present]
+    if missing:
+        raise _wrong_uvicorn(f"its H11Protocol has no {', '.join(missing)}")
 
 
 check_uvicorn()
-
-
-class _Gathering:
-    """A transport that sends the head of an answer together with what follows at once: its body.
-
-    uvicorn writes them one after the other, each a packet and a call of the system.
-    """
-
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._held = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if self._held:
-            self._transport.write(self._held + data)
-            self._held = b""
-        elif data:
-            self._held = data
-            self._loop.call_soon(self._flush)
-
-    def get_write_buffer_size(self) -> int:
-        return len(self._held) + int(self._transport.get_write_buffer_size())
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._held:
-            self._transport.write(self._held)
-            self._held = b""
 
 
 class PunctualProtocol(H11Protocol):
@@ -104,7 +65,7 @@ class PunctualProtocol(H11Protocol):
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             self.app = _full
         self._expect_request()
@@ -140,18 +101,18 @@ class PunctualProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         self._send_away(
-            error_response(
+            RefusedError(
                 408, f"the headers did not arrive within {HEADER_SECONDS:g} s: send them faster"
             )
         )
 
-    def _send_away(self, refusal: Response) -> None:
+    def _send_away(self, refusal: RefusedError) -> None:
         """A last word, unless the client has not even read the one before; then hang up."""
         if self.transport.is_closing():
             return
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if not is_answering and self.transport.get_write_buffer_size() == 0:
-            self.transport.write(_raw(refusal))
+            self.transport.write(_raw(refusal.response()))
         self.transport.close()  # which waits for what is written to be read
         self._wait_for_reader()
 
@@ -171,14 +132,14 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
         timer.cancel()
 
 
-def _refusal_of(problem: BaseException | None) -> Response:
-    """What is wrong with bytes that should be a request, as far as h11 tells."""
+def _refusal_of(problem: BaseException | None) -> RefusedError:
+    """The error in bytes that should be a request, as far as h11 tells."""
     if getattr(problem, "error_status_hint", None) == 431:
         return headers_too_large()
     if "Host:" in str(problem):
         return missing_host()
     told = str(problem).partition(": ")[0]  # behind it stands what was sent, which may be anything
-    return error_response(400, f"this is not HTTP/1.1: {told[:100]}")
+    return RefusedError(400, f"this is not HTTP/1.1: {told[:100]}")
 
 
 def _raw(refusal: Response) -> bytes:
@@ -192,5 +153,6 @@ def _raw(refusal: Response) -> bytes:
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
     """The answer on connections beyond the limit."""
-    message = f"{MAX_CONNECTIONS} other clients are connected. Try again"
-    await error_response(503, message, headers={**_CLOSE, "retry-after": "1"})(scope, receive, send)
+    refusal = busy(f"{MAX_CONNECTIONS} other clients are connected. Try again")
+    refusal.headers["connection"] = "close"
+    await refusal.response()(scope, receive, send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +13,7 @@ from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search.relevance import agreement
+from boltzhash.server.answers import Reasons
 from boltzhash.server.marks import Sought, words_in
 from boltzhash.server.spellings import commonest_spellings
 
@@ -30,7 +30,7 @@ _codes: WeakKeyDictionary[Hasher, dict[int, Codes]] = WeakKeyDictionary()
 
 def reasons(
     hasher: Hasher, documents: Sequence[Document], sought: Sought, margins: Floats | None
-) -> list[dict[str, Any]]:
+) -> list[Reasons]:
     """For each document the words that were asked for, and others with codes like the query's.
 
     A word is near if its own code agrees with the query's as that of a document would have to: bit by

@@ -58,9 +58,6 @@ _MORE_CODES = (
 CODES = (*_CODES.values(), *_MORE_CODES)
 
 
-_CLOSE = {"connection": "close"}
-
-
 class RefusedError(Exception):
     """A request that is not answered as asked."""
 
@@ -72,6 +69,9 @@ class RefusedError(Exception):
         self.message = message
         self.code = code
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def response(self) -> Response:
+        return error_response(self.status, self.message, headers=self.headers, code=self.code)
 
 
 class NoCollectionError(RefusedError):
@@ -116,14 +116,14 @@ def error_response(
     )
 
 
-def headers_too_large() -> Response:
-    return error_response(
-        431, f"the headers are larger than {MAX_HEADERS // 1024} KiB: send less", headers=_CLOSE
+def headers_too_large() -> RefusedError:
+    return RefusedError(
+        431, f"the headers are larger than {MAX_HEADERS // 1024} KiB: send less", connection="close"
     )
 
 
-def missing_host() -> Response:
-    return error_response(
+def missing_host() -> RefusedError:
+    return RefusedError(
         400, "the request has no Host header, which HTTP/1.1 demands", code="missing_host"
     )
 
@@ -165,13 +165,9 @@ def _damaged(message: str) -> RefusedError:
     return RefusedError(500, message, code="collection_damaged")
 
 
-def refusal_response(error: RefusedError) -> Response:
-    return error_response(error.status, error.message, headers=error.headers, code=error.code)
-
-
 async def answer_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    return refusal_response(error)
+    return error.response()
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:

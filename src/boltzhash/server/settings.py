@@ -42,7 +42,7 @@ BODY_SECONDS = 20.0  # for a client to send the rest
 SEND_SECONDS = 60.0  # for a client to read the answer
 SHUTDOWN_SECONDS = 30  # for accepted requests when the service ends
 MAX_CONNECTIONS = 512  # per worker
-MAX_HEAVY = 8  # different answers of a kind that are worked out or wait: near-duplicates; map
+MAX_COMPUTED = 8  # different answers of a kind that are computed or wait: near-duplicates; map
 MAX_WAITING = 256  # requests of a worker that wait for a thread
 
 

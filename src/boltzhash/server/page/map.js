@@ -53,10 +53,10 @@ class MapPage {
   constructor(body, told, fields, state, stats) {
     Object.assign(this, { body, told, fields, state, stats });
     this.points = new Points(told.x, told.y);
-    this.pointOf = new Map(told.places.map((place, i) => [place, i]));
+    this.pointOf = new Map(told.numbers.map((number, i) => [number, i]));
     this.hidden = new Set(); // colours that the legend hides
     this.found = null;
-    this.pointed = null; // a place or the members of a region that something on the page points at
+    this.pointed = null; // a document or the members of a region that something on the page points at
     this.known = new Map();
     this.asking = new Typed(({ asked }, signal) => post("map/search", asked, signal), (...told) => this.#answered(...told));
     this.reading = new Newest();
@@ -85,7 +85,7 @@ class MapPage {
     this.chart = new Chart({ frame, glow, dots }, this.points, this.labels, {
       hover: (point) => this.#hover(point),
       choose: (point) => {
-        if (point >= 0) this.go({ point: told.places[point] });
+        if (point >= 0) this.go({ point: told.numbers[point] });
       },
       settle: (at) => {
         this.state.at = at;
@@ -272,19 +272,19 @@ class MapPage {
     this.#strengthen();
   }
 
-  async #read(place) {
-    const point = this.pointOf.get(place);
+  async #read(number) {
+    const point = this.pointOf.get(number);
     this.#strengthen();
     try {
-      const found = await this.#document(place, this.reading.begin());
-      if (this.state.point !== place) return;
+      const found = await this.#document(number, this.reading.begin());
+      if (this.state.point !== number) return;
       const regionOf = point === undefined ? -1 : this.told.region_of[point];
       this.panel.replaceChildren(...documentShown(found, { ...this.#acts(), regionOf: regionOf < 0 ? null : regionOf }).filter(Boolean));
       this.panel.scrollTop = 0;
       announce(`Document ${found.title}`);
       if (point !== undefined) this.chart.reveal(point);
     } catch (error) {
-      if (error.name !== "AbortError") this.panel.replaceChildren(failure(error, () => this.#read(place)));
+      if (error.name !== "AbortError") this.panel.replaceChildren(failure(error, () => this.#read(number)));
     }
   }
 
@@ -298,11 +298,11 @@ class MapPage {
         this.input.focus({ preventScroll: true });
       },
       open: (hit) => {
-        if (hit.place !== null) this.go({ point: hit.place });
+        if (hit.number !== null) this.go({ point: hit.number });
         else this.#readAside(hit.id);
       },
-      pointAt: (place) => {
-        this.pointed = place === null ? null : { place };
+      pointAt: (number) => {
+        this.pointed = number === null ? null : { number };
         this.#strengthen();
       },
       pointAtRegion: (region) => this.#pointAtRegion(region),
@@ -322,7 +322,7 @@ class MapPage {
 
   // Where the best hits are: no name may cover them.
   #hitBoxes() {
-    const points = (this.found?.hits ?? []).slice(0, KEPT_CLEAR).map(({ place }) => this.pointOf.get(place));
+    const points = (this.found?.hits ?? []).slice(0, KEPT_CLEAR).map(({ number }) => this.pointOf.get(number));
     return points.filter((point) => point !== undefined).map((point) => {
       const { x, y } = this.chart.where(point);
       return { left: x - CLEAR, top: y - CLEAR, width: 2 * CLEAR, height: 2 * CLEAR };
@@ -340,12 +340,12 @@ class MapPage {
       const isOut = this.hidden.has(colours[i]) || (inside !== null && !inside[this.told.region_of[i]]);
       strengths[i] = isOut ? STRENGTHS.FAINT : base;
     }
-    for (const { place } of this.found?.hits ?? []) {
-      const point = this.pointOf.get(place);
+    for (const { number } of this.found?.hits ?? []) {
+      const point = this.pointOf.get(number);
       if (point !== undefined) strengths[point] = STRENGTHS.LIT;
     }
-    for (const place of [this.state.point, this.pointed?.place]) {
-      const point = this.pointOf.get(place);
+    for (const number of [this.state.point, this.pointed?.number]) {
+      const point = this.pointOf.get(number);
       if (point !== undefined) strengths[point] = STRENGTHS.CHOSEN;
     }
     this.chart.draw();
@@ -368,7 +368,7 @@ class MapPage {
     this.waiting = setTimeout(async () => {
       let found;
       try {
-        found = await this.#document(this.told.places[point], this.hovering.begin());
+        found = await this.#document(this.told.numbers[point], this.hovering.begin());
       } catch {
         return; // deleted meanwhile, or the pointer is elsewhere by now
       }
@@ -382,12 +382,12 @@ class MapPage {
     }, 30);
   }
 
-  async #document(place, signal) {
-    if (!this.known.has(place)) {
-      const told = await get(`map/${place}`, {}, signal);
-      this.known.set(place, told.documents[0]);
+  async #document(number, signal) {
+    if (!this.known.has(number)) {
+      const told = await get(`map/${number}`, {}, signal);
+      this.known.set(number, told.documents[0]);
     }
-    return this.known.get(place);
+    return this.known.get(number);
   }
 }
 

@@ -10,7 +10,7 @@ export function overview(told, act) {
   const left = told.left_out ? ` ${counted(told.left_out, "has", "have")} no point.` : "";
   return [
     element("h2", {}, "What is here"),
-    element("p", { class: "soft" }, `${counted(told.places.length, "document", "documents")}, each a point beside those about the same things. Names say what sets a region apart; zoom in for more of them.${left}`),
+    element("p", { class: "soft" }, `${counted(told.numbers.length, "document", "documents")}, each a point beside those about the same things. Names say what sets a region apart; zoom in for more of them.${left}`),
     top.length ? regionList(top, act) : null,
   ];
 }
@@ -67,7 +67,7 @@ export function hitsFound(found, title, act) {
         more.remove();
       } }, `Show all ${found.hits.length}`)
     : null;
-  const without = found.hits.filter((hit) => hit.place === null).length;
+  const without = found.hits.filter((hit) => hit.number === null).length;
   return [
     element("h3", {}, title),
     found.warning ? element("p", { class: "soft" }, found.warning) : null,
@@ -78,7 +78,7 @@ export function hitsFound(found, title, act) {
 }
 
 function hitItem(hit, act) {
-  return element("li", { onpointerenter: () => act.pointAt(hit.place), onpointerleave: () => act.pointAt(null) },
+  return element("li", { onpointerenter: () => act.pointAt(hit.number), onpointerleave: () => act.pointAt(null) },
     element("button", { type: "button", class: "title", dir: "auto", onclick: () => act.open(hit) }, hit.title),
     element("p", { dir: "auto" }, ...hit.snippet.map((part) => (part.marked ? element("mark", {}, part.text) : part.text))));
 }

@@ -11,7 +11,7 @@ const DEFAULTS = {
   alike: 80, // percent
   at: "", // what of the map is in view
   region: null, // of the map, to search within
-  point: null, // of the map, the place of its document
+  point: null, // of the map, the number of its document
 };
 const JSON_NAMES = ["like", "where"];
 const WAYS = ["both", "words", "codes"];

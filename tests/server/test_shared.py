@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from boltzhash.collection import Collection
-from boltzhash.server.settings import MAX_HEAVY, Settings
+from boltzhash.server.settings import MAX_COMPUTED, Settings
 from services import serving_in_a_thread
 
 LONG = 120.0  # seconds: for what must happen, however busy the machine is
@@ -124,17 +124,17 @@ def test_work_goes_on_while_one_of_several_waits(port: int, held: Held) -> None:
 
 
 def test_more_different_questions_than_the_queue_takes_are_refused(port: int, held: Held) -> None:
-    with ThreadPoolExecutor(2 * MAX_HEAVY) as clients:
-        asked = [0.5 + number / 100 for number in range(2 * MAX_HEAVY)]
+    with ThreadPoolExecutor(2 * MAX_COMPUTED) as clients:
+        asked = [0.5 + number / 100 for number in range(2 * MAX_COMPUTED)]
         answers = [clients.submit(ask, port, min_similarity=each) for each in asked]
-        for answer in itertools.islice(as_completed(answers), MAX_HEAVY):  # the others wait
+        for answer in itertools.islice(as_completed(answers), MAX_COMPUTED):  # the others wait
             refused = answer.result()
             assert refused.status_code == 503
             assert "8 other answers of this kind" in refused.json()["error"]["message"]
             assert refused.headers["retry-after"]
         held.go.set()
         codes = [answer.result().status_code for answer in answers]
-    assert (codes.count(200), codes.count(503)) == (MAX_HEAVY, MAX_HEAVY)
+    assert (codes.count(200), codes.count(503)) == (MAX_COMPUTED, MAX_COMPUTED)
 
 
 def test_who_has_written_is_not_given_an_answer_from_before(folder: Path, held: Held) -> None:
