@@ -35,8 +35,6 @@ from scipy import sparse
 
 from boltzhash import ITQ, ExactIndex
 from boltzhash.collection import Collection
-from boltzhash.collection.duplicates import read_texts, sibling_groups
-from boltzhash.corpus import Document
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.datasets import fetch_corpus
 from boltzhash.search.duplicates import HashedTexts, NearIndex, groups_of_near
@@ -262,7 +260,6 @@ def on_real_texts(texts: list[str], planted: list[Planted]) -> dict[str, Any]:
         "ways": ways,
         "thresholds": [at_threshold(texts, truth, planted, least) for least in THRESHOLDS],
         "groups": in_groups(texts, planted, near),
-        "siblings": siblings(texts),
         "is it there": is_it_there(texts),
     }
 
@@ -323,7 +320,7 @@ def at_threshold(
 
 
 def in_groups(texts: list[str], planted: list[Planted], near: Pairs) -> dict[str, Any]:
-    """What the groups are: nothing far is in one, and nothing near is left but siblings."""
+    """What the groups are: nothing far is in one, and nothing near is left but texts of one template."""
     every_text = hashed(texts)
     groups = groups_of_near(every_text, range(len(texts)), LEAST)
     members = {row for group in groups for row, _ in group.members}
@@ -334,28 +331,17 @@ def in_groups(texts: list[str], planted: list[Planted], near: Pairs) -> dict[str
         if similarity(texts[group.kept], texts[row]) < LEAST
     ]
     both_kept = [pair for pair in near if members.isdisjoint(pair)]
-    are_siblings = {pair for pair in near if every_text.are_siblings(*pair)}
+    of_a_template = {pair for pair in near if every_text.differ_in_a_field(*pair)}
     copies = [(min(p[:2]), max(p[:2])) for p in planted if p.edited <= 3]
     return {
         "groups": len(groups),
         "superfluous texts": len(members),
         "members less similar to the one kept": len(far),
         "near pairs": len(near),
-        "of them siblings, which differ in a field": len(are_siblings),
-        "of them both kept though no siblings": len(set(both_kept) - are_siblings),
+        "of them in one template, differing in a field": len(of_a_template),
+        "of them both kept though they differ in no field": len(set(both_kept) - of_a_template),
         "copies with 1 to 3 % edited, near": sum(pair in near for pair in copies),
-        "of them taken for siblings": sum(pair in are_siblings for pair in copies),
-    }
-
-
-def siblings(texts: list[str]) -> dict[str, Any]:
-    read = read_texts((Document(number, text) for number, text in enumerate(texts)), "first")
-    groups = sibling_groups(read, LEAST)
-    values = [member.similarity for group in groups for member in group.duplicates]
-    return {
-        "groups": len(groups),
-        "texts that share a template": len(values),
-        f"of these, similar from {LEAST} on": sum(value >= LEAST for value in values),
+        "of them taken for texts of one template": sum(pair in of_a_template for pair in copies),
     }
 
 
@@ -386,7 +372,7 @@ def is_near_any(asked: list[str], texts: list[str]) -> list[bool]:
     there = {
         other
         for one, other in all_pairs([*texts, *asked], LEAST, first=n)
-        if one < n <= other and not every_text.are_siblings(one, other)
+        if one < n <= other and not every_text.differ_in_a_field(one, other)
     }
     return [n + number in there for number in range(len(asked))]
 
@@ -516,7 +502,6 @@ def table(result: dict[str, Any]) -> str:
         _ways(result["ways"]),
         _thresholds(result["thresholds"]),
         _facts("Groups at 0.8", result["groups"]),
-        _facts("Siblings", result["siblings"]),
         _is_it_there(result["is it there"]),
     ]
     if "made up" in result:

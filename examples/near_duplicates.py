@@ -21,7 +21,6 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
     for group in sorted(groups, key=lambda group: len(group.duplicates), reverse=True)[:5]:
         near = [f"{other.id} ({other.similarity:.2f})" for other in group.duplicates[:3]]
         print(f"  {group.kept}: " + ", ".join(near))
-    print(f"{len(library.siblings())} groups share a template, but differ in more than a fifth")
 
     known = library.get("numpy.cumsum")
     assert known is not None  # for the type checker: numpy has it

@@ -77,15 +77,6 @@ def test_the_threshold(library: Path) -> None:
         assert "min_similarity must be a number above 0 and at most 1" in message
 
 
-def test_siblings_are_a_class_of_their_own(library: Path) -> None:
-    result = run("duplicates", library, "--siblings")
-    assert result.out == "sibling\t0.538\tfirst\n"
-    assert "1 groups; 1 documents share a template with another" in result.err
-    both = run("duplicates", library, "--siblings", "--delete")
-    assert both.code == 2
-    assert "argument --delete: not allowed with argument --siblings" in both.err
-
-
 def test_deleting_is_shown_before_it_is_done(library: Path) -> None:
     before = ids_in(library)
     shown = run("duplicates", library, "--delete")

@@ -458,7 +458,7 @@ NEAR = [
 ]
 
 
-def test_duplicates_and_siblings(engine: Any, hasher: Hasher) -> None:
+def test_duplicates(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
     collection.add({"id": id_, "text": text} for id_, text in NEAR)
     seen: list[tuple[int, int]] = []
@@ -469,11 +469,9 @@ def test_duplicates_and_siblings(engine: Any, hasher: Hasher) -> None:
     assert collection.duplicates(keep="newest") == [("d", [("a", 1.0), ("b", 16 / 18)])]
     assert collection.duplicates(keep="longest") == [("b", [("a", 16 / 18), ("d", 16 / 18)])]
     assert collection.duplicates(0.9) == [("a", [("d", 1.0)])]
-    assert collection.siblings() == [("a", [("e", 11 / 21)])]
-    assert collection.siblings(0.9) == [("a", [("b", 16 / 18), ("e", 11 / 21)])]
 
 
-def test_siblings_of_a_template_are_no_duplicates(engine: Any, hasher: Hasher) -> None:
+def test_texts_of_a_template_are_no_duplicates(engine: Any, hasher: Hasher) -> None:
     """However similar: each has something of its own to say."""
     collection = engine.create(hasher)
     boilerplate = " ".join(f"word{i}" for i in range(80))
@@ -481,8 +479,6 @@ def test_siblings_of_a_template_are_no_duplicates(engine: Any, hasher: Hasher) -
     collection.add({"id": name, "text": text} for name, text in texts.items())
     collection.add([{"id": "again", "text": texts["planet"] + "!"}])
     assert collection.duplicates() == [("planet", [("again", 1.0)])]
-    alike = 80 / 86
-    assert collection.siblings() == [("star", [("planet", alike), ("moon", alike)])]
     assert collection.is_duplicate(texts["moon"])
     assert not collection.is_duplicate(texts["moon"].replace("moon", "comet"))
 
@@ -545,7 +541,6 @@ def test_a_similarity_is_a_share(engine: Any, hasher: Hasher, value: Any) -> Non
     for ask in (
         collection.duplicates,
         collection.delete_duplicates,
-        collection.siblings,
         lambda value: collection.is_duplicate("star", value),
     ):
         with pytest.raises(ValueError, match="min_similarity must be a number above 0 and at most"):
@@ -914,17 +909,16 @@ def test_a_walk_through_the_collection_sees_what_stays(engine: Any, hasher: Hash
     assert collection.page(second[-1][0], 3) == []
 
 
-@pytest.mark.parametrize("verb", ["duplicates", "siblings"])
 def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
-    engine: Any, hasher: Hasher, verb: str
+    engine: Any, hasher: Hasher
 ) -> None:
     collection = engine.create(hasher)
     collection.add({"id": i, "text": f"star number {i}"} for i in range(2100))
     told: list[tuple[int, int]] = []
-    find = getattr(collection, verb)
-    assert find(on_batch=lambda *done: told.append(done)) == find()
+    found = collection.duplicates(on_batch=lambda *done: told.append(done))
+    assert found == collection.duplicates()
     assert told[:3] == [(1024, 2100), (2048, 2100), (2100, 2100)]
-    assert told[3:] == [(2100, 2100)] * (2 if verb == "duplicates" else 4)
+    assert told[3:] == [(2100, 2100)] * 2
     for last in range(len(told)):
         n_told = itertools.count()
 
@@ -933,7 +927,7 @@ def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            find(on_batch=end_at)
+            collection.duplicates(on_batch=end_at)
     assert len(collection) == 2100
 
 

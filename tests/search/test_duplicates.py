@@ -20,13 +20,13 @@ def hashed(texts: list[str]) -> HashedTexts:
     return made
 
 
-def are_siblings(one: str, other: str) -> bool:
+def are_of_a_template(one: str, other: str) -> bool:
     these, those = hashed_texts([one, other])
     return differ_in_a_field(these.words, those.words)
 
 
 def by_all_pairs(
-    texts: list[str], order: list[int], least: float, siblings: bool
+    texts: list[str], order: list[int], least: float
 ) -> list[tuple[int, list[tuple[int, float]]]]:
     """The definition, word for word: join the most similar of those that are kept, or be kept."""
     kept: list[int] = []
@@ -36,7 +36,7 @@ def by_all_pairs(
         near = [
             (value, other)
             for value, other in near
-            if value >= least and (siblings or not are_siblings(texts[row], texts[other]))
+            if value >= least and not are_of_a_template(texts[row], texts[other])
         ]
         if near:
             best = max(pair[0] for pair in near)
@@ -69,28 +69,24 @@ def edited(n: int, seed: int) -> list[str]:
 @given(
     n=st.integers(0, 60),
     least=st.sampled_from([0.05, 0.3, 0.5, 2 / 3, 0.8, 0.9, 1.0]),
-    siblings=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_same_groups_as_all_pairs(n: int, least: float, siblings: bool, seed: int) -> None:
+def test_same_groups_as_all_pairs(n: int, least: float, seed: int) -> None:
     texts = edited(n, seed)
     order = list(range(n))
     random.Random(seed).shuffle(order)
-    found = groups_of_near(hashed(texts), order, least, siblings=siblings)
+    found = groups_of_near(hashed(texts), order, least)
     as_tuples = [(kept, [tuple(member) for member in members]) for kept, members in found]
-    assert as_tuples == by_all_pairs(texts, order, least, siblings)
+    assert as_tuples == by_all_pairs(texts, order, least)
 
 
 @pytest.mark.parametrize("least", [0.5, 0.8])
 @pytest.mark.parametrize("bits", [0, 3, 24])
-@pytest.mark.parametrize("held_bytes", [0, 1 << 26])
 def test_no_pair_is_missed_however_shingles_are_counted(
-    monkeypatch: pytest.MonkeyPatch, held_bytes: int, bits: int, least: float
+    monkeypatch: pytest.MonkeyPatch, bits: int, least: float
 ) -> None:
     monkeypatch.setattr(duplicates, "_MOST_COUNTER_BITS", bits)
     monkeypatch.setattr(duplicates, "_COUNTED_AT_ONCE", 100)
-    monkeypatch.setattr(duplicates, "_SORTED_AT_ONCE", 100)
-    monkeypatch.setattr(duplicates, "_HELD_BYTES", held_bytes)
     texts = edited(120, seed=1)
     index = NearIndex(hashed(texts), least)
     pairs = set()
@@ -118,14 +114,12 @@ def test_a_chain_is_not_a_group() -> None:
         assert all(similarity(texts[kept], texts[row]) == near >= 0.8 for row, near in members)
 
 
-def test_siblings_are_kept_apart() -> None:
+def test_texts_of_a_template_are_kept_apart() -> None:
     template = "{0} is a function of many words and {0} is what it is called " + "and so on " * 20
     texts = [template.format(name) for name in ("less", "greater", "less", "equal")]
     assert similarity(texts[0], texts[1]) == 13 / 21
     groups = groups_of_near(hashed(texts), range(4), 0.5)
     assert [(kept, [row for row, _ in members]) for kept, members in groups] == [(0, [2])]
-    ((kept, members),) = groups_of_near(hashed(texts), range(4), 0.5, siblings=True)
-    assert (kept, [row for row, _ in members]) == (0, [1, 2, 3])
 
 
 def test_many_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_a_field_is_found_as_by_counting(one: str, other: str) -> None:
     fields_differ(one, other)
 
 
-def test_siblings_differ_in_a_field_and_copies_do_not() -> None:
+def test_texts_of_a_template_differ_in_a_field_and_copies_do_not() -> None:
     template = (
         "numpy {0} {0} the truth value of x1 {0} x2 see also {1} element wise " + "and so on " * 9
     )

@@ -38,14 +38,7 @@ def add_parser(subparsers: Any) -> None:
         default="first",
         help="which one of several is kept (default: the one that was inserted first)",
     )
-    exclusive = parser.add_mutually_exclusive_group()
-    exclusive.add_argument(
-        "--siblings",
-        action="store_true",
-        help="print the texts that share a template instead: similar from 0.5 on, but no "
-        "near-duplicates",
-    )
-    exclusive.add_argument(
+    parser.add_argument(
         "--delete",
         action="store_true",
         help="delete all but those that are kept; without --yes it is only said how many that would be",
@@ -77,12 +70,7 @@ def duplicates(options: argparse.Namespace) -> int:
 def _found(collection: Collection, options: argparse.Namespace) -> list[DuplicateGroup]:
     from tqdm import tqdm
 
-    if options.siblings:
-        find = collection.siblings
-    elif options.delete and options.yes:
-        find = collection.delete_duplicates
-    else:
-        find = collection.duplicates
+    find = collection.delete_duplicates if options.yes else collection.duplicates
     with tqdm(total=len(collection), desc="reading", unit=" documents", disable=None) as bar:
         return find(
             options.min_similarity,
@@ -101,8 +89,6 @@ def _print_group(group: DuplicateGroup, options: argparse.Namespace) -> None:
 
 
 def _summary(options: argparse.Namespace, n_extra: int, n_left: int) -> str:
-    if options.siblings:
-        return f"{n_extra} documents share a template with another"
     if not options.delete:
         return f"{n_extra} documents are near-duplicates of one that is kept"
     if not options.yes:

@@ -22,7 +22,6 @@ from boltzhash.collection.duplicates import (
     duplicate_groups,
     near_duplicates_of,
     read_texts,
-    sibling_groups,
 )
 from boltzhash.collection.engines import create_store, open_store, parse_location
 from boltzhash.collection.export import write_codes_of, write_jsonl
@@ -565,7 +564,7 @@ class Collection:
         play no part. Documents are gone through in the order of ``keep``: one that is at least
         ``min_similarity`` to a document already kept joins the most similar of those, any other is
         kept. So no two documents that are kept are near-duplicates, and none is missed. Texts of one
-        template that differ in a field are none, however similar: see :meth:`siblings`.
+        template that differ in a field are none, however similar.
 
         Parameters
         ----------
@@ -580,26 +579,6 @@ class Collection:
         check_duplicates(min_similarity, keep)
         return self._read(
             lambda now: duplicate_groups(self._texts(now, keep, on_batch), min_similarity)
-        )
-
-    def siblings(
-        self,
-        min_similarity: float = MIN_SIMILARITY,
-        *,
-        keep: str = "first",
-        on_batch: OnBatch | None = None,
-    ) -> list[DuplicateGroup]:
-        """Groups of documents that share a template: similar from .5 on, but no near-duplicates.
-
-        They are less similar than ``min_similarity``, or differ in a field: each text repeats a word
-        that the other does not (:func:`boltzhash.text.shingles.differ_in_a_field`).
-
-        What :meth:`duplicates` would keep with the same arguments is grouped once more, in the same
-        way.
-        """
-        check_duplicates(min_similarity, keep)
-        return self._read(
-            lambda now: sibling_groups(self._texts(now, keep, on_batch), min_similarity)
         )
 
     def delete_duplicates(

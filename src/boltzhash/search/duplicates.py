@@ -10,16 +10,14 @@ near-duplicate is missed, whatever the threshold.
 
 Groups are not chains. Texts are gone through in the order of preference; one that is a near-duplicate of
 a text already kept joins the most similar of those, any other is kept. So every member is near the one
-that is kept. Texts that are as similar but differ in a field are siblings of a template, and both kept.
+that is kept. Texts that are as similar but differ in a field are of one template, and both kept.
 """
 
 from __future__ import annotations
 
-import tempfile
-import weakref
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +30,7 @@ Rows = NDArray[np.int64]
 _MOST_COUNTER_BITS = 24  # shingles share counters, which costs a few candidates more and no pair
 _COUNTED_AT_ONCE = 1 << 22
 _COUNT_BITS = 20  # of a count; shingles that occur a million times are equally rare
-_SORTED_AT_ONCE = 1 << 24
 _HINT_BITS = 24
-_HELD_BYTES = 1 << 26  # of runs, before they go into a file
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 _ROUNDING = 1e-9  # t·m may come out a little above the integer that it is
 
@@ -84,16 +80,13 @@ class HashedTexts:
         n_shared = np.add.reduceat(is_shared, np.cumsum(sizes) - sizes, dtype=np.int64)
         return np.asarray(n_shared / (len(own) + sizes - n_shared))
 
-    def are_siblings(self, row: int, other: int) -> bool:
-        """Whether two texts that are near each other differ in a field."""
+    def differ_in_a_field(self, row: int, other: int) -> bool:
+        """Whether two texts that are near each other are of one template, and no copies."""
         return differ_in_a_field(self._words.row(row), self._words.row(other))
 
 
 class Runs:
     """Many short arrays of numbers one after the other; ``typecode`` as in :mod:`array`.
-
-    What is more than 64 MB lies in a file without a name, in the folder for temporary files, and is
-    mapped: memory does not grow with it.
 
     >>> runs = Runs("Q")
     >>> runs.extend([np.array([7, 8], dtype=np.uint64)])
@@ -102,12 +95,7 @@ class Runs:
     """
 
     def __init__(self, typecode: str) -> None:
-        self._dtype = np.dtype(typecode)
-        self._held: list[NDArray[Any]] = []  # what is not in the file
-        self._n_held = 0
-        self._file: IO[bytes] | None = None
-        self._all: NDArray[Any] | None = None  # as of the last time it was asked for
-        self._ends = array("q", [0])
+        self._numbers, self._ends = array(typecode), array("q", [0])
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -118,45 +106,21 @@ class Runs:
             self.extend_by(np.concatenate(runs), sizes)
 
     def extend_by(self, numbers: NDArray[Any], sizes: Rows) -> None:
-        """By runs of these sizes, which lie one after the other already."""
+        """Append runs of these sizes, which lie one after the other already."""
         self._ends.frombytes((self._ends[-1] + np.cumsum(sizes)).tobytes())
-        self._held.append(numbers.astype(self._dtype, copy=False))
-        self._n_held += len(numbers)
-        self._all = None
-        if self._n_held * self._dtype.itemsize > _HELD_BYTES:
-            self._write()
+        self._numbers.frombytes(numbers.astype(self._numbers.typecode, copy=False).tobytes())
 
     def row(self, number: int) -> NDArray[Any]:
         return self.numbers[self._ends[number] : self._ends[number + 1]]
 
     @property
     def numbers(self) -> NDArray[Any]:
-        if self._all is None:
-            self._all = self._joined() if self._file is None else self._mapped()
-        return self._all
+        return np.frombuffer(self._numbers, dtype=self._numbers.typecode)
 
     @property
     def ends(self) -> Rows:
         """Run i is ``numbers[ends[i] : ends[i + 1]]``."""
         return np.frombuffer(self._ends, dtype=np.int64)
-
-    def _joined(self) -> NDArray[Any]:
-        self._held = [np.concatenate([np.empty(0, self._dtype), *self._held])]
-        return self._held[0]
-
-    def _mapped(self) -> NDArray[Any]:
-        self._write()
-        assert self._file is not None
-        return np.asarray(np.memmap(self._file, self._dtype, "r", shape=(self._ends[-1],)))
-
-    def _write(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="boltzhash-")  # noqa: SIM115
-            weakref.finalize(self, self._file.close)
-        for numbers in self._held:
-            self._file.write(np.ascontiguousarray(numbers).data)
-        self._file.flush()
-        self._held, self._n_held = [], 0
 
 
 class NearIndex:
@@ -206,11 +170,9 @@ class NearIndex:
 
 
 def groups_of_near(
-    texts: HashedTexts, order: Iterable[int], min_similarity: float, *, siblings: bool = False
+    texts: HashedTexts, order: Iterable[int], min_similarity: float
 ) -> list[RowGroup]:
     """Groups around rows that are kept, which are chosen in ``order``; first kept rows first.
-
-    With ``siblings`` texts that differ in a field are in one group as well.
 
     >>> from boltzhash.text.shingles import hashed_texts
     >>> texts = HashedTexts()
@@ -226,7 +188,7 @@ def groups_of_near(
             continue
         best_first = sorted(index.near(row), key=lambda near: (-near.similarity, turn[near.row]))
         for near in best_first:
-            if siblings or not texts.are_siblings(row, near.row):
+            if not texts.differ_in_a_field(row, near.row):
                 members.setdefault(near.row, []).append(Near(row, near.similarity))
                 break
         else:
@@ -302,20 +264,9 @@ def _blocks(ends: Rows) -> Iterator[tuple[int, int]]:
 
 
 def _occurring_twice(numbers: Shingles) -> Shingles:
-    """Those that occur more than once, in order; a part of them is sorted at a time."""
-    n_parts = 1 << (len(numbers) // _SORTED_AT_ONCE).bit_length()
-    found = []
-    for part in range(n_parts):
-        some = np.concatenate(
-            [
-                block[_counter_of(block, n_parts) == part]
-                for start in range(0, max(len(numbers), 1), _COUNTED_AT_ONCE)
-                for block in (numbers[start : start + _COUNTED_AT_ONCE],)
-            ]
-        )
-        some.sort()
-        found.append(np.unique(some[1:][some[1:] == some[:-1]]))
-    return np.concatenate(found)
+    """Those that occur more than once, in order."""
+    ordered = np.sort(numbers)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
 def _counters(numbers: Shingles) -> NDArray[np.uint32]:
