@@ -31,7 +31,7 @@ def description() -> str:
 
 def test_a_bare_install_brings_five_packages() -> None:
     names = {re.match(r"[\w-]+", line)[0] for line in project()["dependencies"]}  # type: ignore[index]
-    assert names == {"numpy", "scipy", "safetensors", "tqdm", "PyStemmer"}
+    assert names == {"numpy", "scipy", "safetensors", "tqdm", "PyStemmer", "shtab"}
 
 
 def test_the_readme_renders_on_an_index() -> None:
