@@ -129,14 +129,6 @@ def test_small_corpora_get_enough_steps() -> None:
         CorrSH(least_steps=0).fit(["one two", "two three"])
 
 
-def test_history_keeps_the_terms_apart(texts: list[str]) -> None:
-    history = quick(epochs=5).fit(texts).history_
-    assert [record.epoch for record in history] == [1, 2, 3, 4, 5]
-    assert all(record.reconstruction < 0 for record in history)
-    assert all(1 <= record.distinct_codes <= len(texts) for record in history)
-    assert all(0 <= record.bit_balance <= 1 for record in history)
-
-
 @pytest.mark.parametrize("networks", [1, 2])
 @pytest.mark.parametrize("bound", ["rearranged", "printed"])
 def test_history_has_the_terms_of_what_is_maximised(

@@ -15,7 +15,6 @@ from boltzhash import BMSH, GMSH, NASH, RBSH, SNUH, VDSH, CorrSH, Doc2hash, Pair
 from boltzhash.codes import unpack
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.training.gradients import ESTIMATORS
-from boltzhash.training.networks import InferenceNetwork
 from quick_hashers import separation
 
 QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
@@ -184,18 +183,3 @@ def test_without_hidden_layers_the_posterior_is_linear(hasher: Any, texts: list[
     location -= weights.get("medians", 0.0)
     np.testing.assert_allclose(hasher._margins(hasher.tfidf(texts)), location, atol=1e-6)
     assert separation(hasher.transform(texts)) > 1.5
-
-
-@pytest.mark.parametrize("n_networks", [1, 2])
-@pytest.mark.parametrize("n_hidden", [0, 6])
-def test_a_neighbour_is_seen_as_it_would_be_by_itself(n_hidden: int, n_networks: int) -> None:
-    network = InferenceNetwork(
-        9, n_hidden, {"location": 8, "deviation": 4}, 0.0, torch.Generator(), n_networks
-    )
-    x, neighbour = torch.randn(2, 5, 9, generator=torch.Generator().manual_seed(1))
-    own, beside = network.with_neighbour(x, neighbour, "location", torch.Generator())
-    alone = network(x, torch.Generator())
-    for name in ("location", "deviation"):
-        torch.testing.assert_close(own[name], alone[name])
-    torch.testing.assert_close(beside, network(neighbour, torch.Generator())["location"])
-    torch.testing.assert_close(network.without_dropout(x, "location"), alone["location"])

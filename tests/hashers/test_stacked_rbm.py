@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -186,22 +184,6 @@ def test_weights_of_another_shape_are_refused(
     missing = {key: array for key, array in hasher._arrays().items() if key != name}
     with pytest.raises(ModelError, match=f"weights '{name}' should have shape .* got nothing"):
         hasher._set_arrays(missing)
-
-
-def test_without_torch_fit_says_what_to_install_before_it_reads_the_corpus() -> None:
-    script = (
-        "import sys, boltzhash\n"
-        "sys.modules['torch'] = None\n"
-        "def corpus():\n"
-        "    raise SystemExit('the corpus was read')\n"
-        "    yield\n"
-        "try:\n"
-        "    boltzhash.StackedRBM().fit(corpus())\n"
-        "except ImportError as error:\n"
-        "    print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "pip install 'boltzhash[train]'" in done.stdout, done.stderr
 
 
 @pytest.mark.slow

@@ -114,15 +114,19 @@ def test_large_logits_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_neighbours_encoded_in_the_same_pass_are_those_encoded_alone(dense: bool) -> None:
-    network = InferenceNetwork(
-        N_WORDS, 5, {"location": 3, "deviation": 2}, 0.0, torch.Generator().manual_seed(0)
-    ).double()
+@pytest.mark.parametrize("n_networks", [1, 2])
+@pytest.mark.parametrize("n_hidden", [0, 6])
+def test_neighbours_encoded_in_the_same_pass_are_those_encoded_alone(
+    n_hidden: int, n_networks: int, dense: bool
+) -> None:
+    heads, generator = {"location": 4, "deviation": 2}, torch.Generator().manual_seed(0)
+    network = InferenceNetwork(N_WORDS, n_hidden, heads, 0.0, generator, n_networks).double()
     inputs = [random_matrix(6, 0.4, seed) for seed in (1, 2)]
     x, beside = (torch.from_numpy(m) if dense else rows_of(m) for m in inputs)
     generator = torch.Generator()
     alone = network(x, generator), network(beside, generator)["location"]
     together = network.with_neighbour(x, beside, "location", generator)
+    torch.testing.assert_close(network.without_dropout(x, "location"), alone[0]["location"])
     results = []
     for outputs, location in (alone, together):
         joined = torch.cat([outputs["location"], outputs["deviation"], location], -1)

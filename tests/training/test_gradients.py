@@ -193,24 +193,11 @@ def test_straight_through_is_unbiased_where_f_is_linear_in_each_bit(problem: Pro
     assert_unbiased(estimate(StraightThrough(), problem, DRAWS).logits, exact(problem)[0])
 
 
-def test_straight_through_has_no_variance_for_linear_functions() -> None:
-    found = estimate(StraightThrough(), linear, 100)
-    torch.testing.assert_close(
-        found.logits, exact(linear)[0].expand(100, -1), rtol=1e-12, atol=1e-15
-    )
-
-
 def test_straight_through_is_biased_for_a_decoder_but_not_for_its_weights() -> None:
     found, truth = estimate(StraightThrough(), reconstruction, DRAWS), exact(reconstruction)
     assert relative_bias(found.logits, truth[0]) > 0.1
     assert 5 * standard_errors(found.logits).norm() < 0.05 * truth[0].norm()
     assert_unbiased(found.weights, truth[1])
-
-
-def test_straight_through_scale() -> None:
-    one, half = (estimate(StraightThrough(scale), reconstruction, 50) for scale in (1.0, 0.5))
-    torch.testing.assert_close(half.logits, 0.5 * one.logits, rtol=1e-12, atol=0)
-    assert torch.equal(half.weights, one.weights)
 
 
 @pytest.mark.parametrize("hard", [True, False])
@@ -252,14 +239,8 @@ def test_hard_gumbel_softmax_is_biased_for_a_decoder() -> None:
 
 def test_temperature_follows_progress() -> None:
     estimator = GumbelSoftmax((1.0, 0.25), hard=False)
-    progress = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
-    assert estimator.temperature_at(progress).tolist() == [
-        1,
-        1,
-        0.5,
-        0.25,
-        0.25,
-    ]
+    ends = torch.tensor([-1.0, 2.0])
+    assert estimator.temperature_at(ends).tolist() == [1, 0.25]
     for progress, temperature in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.25)):
         scheduled = estimate(estimator, reconstruction, 20, progress=progress)
         fixed = estimate(GumbelSoftmax((temperature, temperature), False), reconstruction, 20)
@@ -461,34 +442,6 @@ def test_straight_through_is_its_formula(name: str, factor: float) -> None:
     torch.testing.assert_close(logits.grad, factor * code.grad * p * (1 - p), rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_by_name_train_in_an_ordinary_loop(name: str) -> None:
-    """One optimiser for everything finds the code of every document and a decoder, in float32."""
-    generator = torch.Generator().manual_seed(0)
-    n, m = 64, 3
-    codes = enumerate_codes(m).repeat(n // 8, 1)
-    target = (codes @ torch.randn(m, 20, generator=generator) * 3).softmax(-1)
-    encoder = nn.Parameter(torch.zeros(n, m))
-    decoder = nn.Parameter(0.1 * torch.randn(m, 20, generator=generator))
-    estimator = make_estimator(name, m, generator)
-    own = list(estimator.parameters()) if isinstance(estimator, nn.Module) else []
-    optimiser = torch.optim.Adam([encoder, decoder, *own], lr=0.1)
-
-    def loss(s: Tensor) -> Tensor:
-        return -20 * (target * (s @ decoder).log_softmax(-1)).sum(-1)
-
-    for step in range(300):
-        value, s = estimator(encoder, loss, generator, torch.tensor(step / 300))
-        assert value.dtype == s.dtype == torch.float32
-        optimiser.zero_grad()
-        value.mean().backward()
-        optimiser.step()
-    entropy = -20 * (target * target.log()).sum(-1).mean()
-    untrained = 20 * torch.log(torch.tensor(20.0))
-    reached = loss((encoder > 0).float()).mean()
-    assert (reached - entropy) / (untrained - entropy) < 0.3
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_saturated_logits_give_finite_gradients(name: str, dtype: torch.dtype) -> None:
@@ -545,15 +498,6 @@ def test_f_must_give_one_value_a_code(name: str) -> None:
 
 def test_names_and_arguments() -> None:
     generator = torch.Generator()
-    made = {name: type(make_estimator(name, 8, generator)) for name in ESTIMATORS}
-    assert made == {
-        "straight-through": StraightThrough,
-        "straight-through-half": StraightThrough,
-        "gumbel-softmax": GumbelSoftmax,
-        "arm": ARM,
-        "rebar": REBAR,
-        "relax": RELAX,
-    }
     with pytest.raises(ValueError, match=r"'straight-through', .*'relax', got 'reinforce'"):
         make_estimator("reinforce", 8, generator)
     for broken in (

@@ -464,13 +464,6 @@ def test_a_document_does_not_see_its_neighbours(k: int) -> None:
     assert (before != after).sum() == 4
 
 
-def test_mixture_of_one_is_its_component() -> None:
-    logits, s = normal(1, 1, 5, 8), (normal(2, 5, 8) > 0).double()
-    torch.testing.assert_close(
-        BernoulliMixture(logits).log_prob(s), Bernoulli(logits[0]).log_prob(s), rtol=1e-15, atol=0
-    )
-
-
 def test_mixture_of_long_codes_does_not_underflow() -> None:
     """Probabilities of 4096-bit codes are 0 in any float; their logarithms are not."""
     logits = torch.zeros(10, 1, 4096, dtype=torch.float64)
