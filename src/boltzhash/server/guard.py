@@ -69,25 +69,29 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        # The first of each name, as Starlette's Headers has it; that looks through all every time.
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in reversed(scope["headers"])
-        }
+        headers: dict[str, str] = {}  # the first of each name
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
         ours = {**_SECURITY, b"x-request-id": note_request_id(headers.get("x-request-id")).encode()}
         if headers.get("origin") in self._settings.origins:
             ours |= {b"access-control-allow-origin": headers["origin"].encode(), b"vary": b"Origin"}
         status = 499  # until there is an answer
+        body: bytes | None = None
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = [pair for pair in message["headers"] if pair[0] not in ours]
-                if all(name != b"cache-control" for name, _ in given):
-                    given.append((b"cache-control", b"no-store"))
-                message = {**message, "headers": [*given, *ours.items()]}
+                headers_sent = {b"cache-control": b"no-store", **dict(message["headers"]), **ours}
+                message = {**message, "headers": [*headers_sent.items()]}
             await send(message)
+
+        async def replayed() -> Message:
+            nonlocal body
+            if body is None:
+                return await receive()
+            whole, body = body, None
+            return {"type": "http.request", "body": whole, "more_body": False}
 
         method = scope["method"]
         if method == "HEAD":  # uvicorn leaves out the body
@@ -98,7 +102,7 @@ class Guard:
                 await preflight(scope, receive, answer)
                 return
             body = await self._body(headers, receive)
-            await self._app(scope, _replay(body, receive), answer)
+            await self._app(scope, replayed, answer)
         except RefusedError as refused:
             await refused.response()(scope, receive, answer)
         except _GoneError:
@@ -113,8 +117,10 @@ class Guard:
 
     def _check_head(self, scope: Scope, headers: Headers) -> Response | None:
         """Refuse a request for what its head says; return the answer to a preflight."""
-        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-        if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADERS:
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        for name, value in scope["headers"]:
+            size += len(name) + len(value) + 4
+        if size > MAX_HEADERS:
             raise headers_too_large()
         if "host" not in headers:
             raise missing_host()
@@ -177,17 +183,12 @@ class Guard:
                 connection="close",
             )
         limit = MAX_WRITE_BODY if is_key(self._settings, headers) else MAX_BODY
-        too_large = RefusedError(
-            413,
-            f"the body must have at most {limit} bytes: send less, or in several requests",
-            connection="close",
-        )
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and len(announced) < 20:
             if int(announced) > limit:
                 if headers.get("expect", "").lower() != "100-continue":  # else nothing is sent yet
                     await _drain(receive)
-                raise too_large
+                raise _too_large(limit)
         elif announced:
             raise RefusedError(400, "content-length must be a number of bytes", connection="close")
         body, is_more_coming = bytearray(), True
@@ -208,7 +209,7 @@ class Guard:
         if len(body) > limit:
             if is_more_coming:
                 await _drain(receive)
-            raise too_large
+            raise _too_large(limit)
         coding = headers.get("content-encoding", "identity").lower()
         if coding != "identity" or body.startswith(_GZIP):
             coding = "gzip" if coding == "identity" else coding[:40]
@@ -263,6 +264,14 @@ def _is_embedded_elsewhere(headers: Headers) -> bool:
     )
 
 
+def _too_large(limit: int) -> RefusedError:
+    return RefusedError(
+        413,
+        f"the body must have at most {limit} bytes: send less, or in several requests",
+        connection="close",
+    )
+
+
 async def _drain(receive: Receive) -> None:
     """Drop what still arrives, for as long as any body may take.
 
@@ -275,16 +284,3 @@ async def _drain(receive: Receive) -> None:
                 async with asyncio.timeout(SILENCE_SECONDS):
                     message = await receive()
                 is_more_coming = message.get("more_body", False)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def replayed() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replayed

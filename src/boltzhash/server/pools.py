@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,8 +25,8 @@ class Pool:
     """Calls one after the other: two that hold Python's lock in turns take longer than in sequence.
 
     A call that takes long lets the next begin in another of the ``threads``. After ``seconds`` a request
-    is refused. If ``waits`` is true, a call that has begun is waited for: the client must learn how a
-    write ended.
+    is refused. If ``waits`` is true, a call that has begun is waited for, by the next calls as well: the
+    client must learn how a write ended.
     """
 
     def __init__(self, threads: int, seconds: float, *, waits: bool = False) -> None:
@@ -39,13 +38,14 @@ class Pool:
     async def run(self, call: Callable[[], Result]) -> Result:
         if self._n_waiting >= MAX_WAITING:
             raise busy(f"{MAX_WAITING} requests are already waiting. Try again")
-        deadline = time.monotonic() + self._seconds
         self._n_waiting += 1
         try:
-            async with asyncio.timeout(None if self._waits else self._seconds):
+            async with asyncio.timeout(self._seconds) as deadline:
                 async with self._slot:
-                    answer = self.submit(partial(self._begin, call, deadline))
-                    await asyncio.wait({answer}, timeout=_PATIENCE)
+                    answer = self.submit(call)
+                    if self._waits:
+                        deadline.reschedule(None)
+                    await asyncio.wait({answer}, timeout=None if self._waits else _PATIENCE)
                 return await answer
         except TimeoutError as error:  # not of the call: its own became refusals
             raise busy(
@@ -58,11 +58,6 @@ class Pool:
         """Call in a thread in which the log names the request, too."""
         in_context = partial(contextvars.copy_context().run, call)
         return asyncio.get_running_loop().run_in_executor(self._executor, in_context)
-
-    def _begin(self, call: Callable[[], Result], deadline: float) -> Result:
-        if time.monotonic() > deadline:
-            raise busy(f"no thread was free for {self._seconds:g} s. Try again")
-        return call()
 
     def close(self) -> None:
         """Finish calls that have begun."""

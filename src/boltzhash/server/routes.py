@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -176,7 +177,7 @@ async def _shared(
 @api.post("/search", tags=["search"])
 async def search(asked: SearchRequest, request: Request) -> answers.Hits:
     """The documents that answer a text best, by their words and their codes."""
-    answer, milliseconds = await _timed(request, lambda r: search_text(r, asked))
+    answer, milliseconds = await _timed(request, partial(search_text, asked=asked))
     return {**answer, "milliseconds": milliseconds}
 
 
@@ -201,14 +202,14 @@ async def search_several(asked: SearchesRequest, request: Request) -> answers.Se
 @api.post("/similar", tags=["search"], responses=_NOT_FOUND)
 async def similar(asked: SimilarRequest, request: Request) -> answers.Hits:
     """More documents like one in the collection."""
-    answer, milliseconds = await _timed(request, lambda r: search_similar(r, asked))
+    answer, milliseconds = await _timed(request, partial(search_similar, asked=asked))
     return {**answer, "milliseconds": milliseconds}
 
 
 @api.post("/nearest", tags=["search"])
 async def nearest(asked: NearestRequest, request: Request) -> answers.Hits:
     """The documents whose codes are nearest to a code."""
-    answer, milliseconds = await _timed(request, lambda r: search_code(r, asked))
+    answer, milliseconds = await _timed(request, partial(search_code, asked=asked))
     return {**answer, "milliseconds": milliseconds}
 
 
