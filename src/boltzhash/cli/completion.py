@@ -19,19 +19,15 @@ def add_parsers(subparsers: Any) -> None:
         "~/.config/fish/completions/boltzhash.fish",
     )
     parser.add_argument("shell", choices=["bash", "zsh", "fish"], help="whose Tab key")
-    parser.set_defaults(run=completion)
+    parser.set_defaults(run=completion, subparsers=subparsers)
 
 
 def completion(options: argparse.Namespace) -> int:
     import shtab
 
-    from boltzhash.cli.parser import build_parser
-
-    parser = build_parser()
-    (commands,) = (a.choices for a in parser._actions if isinstance(a.choices, dict))
-    for command in commands.values():
+    for command in options.subparsers.choices.values():
         for argument in command._actions:
             if argument.choices is None and argument.nargs != 0:
                 argument.complete = shtab.FILE  # as far as anybody can tell
-    print(shtab.complete(parser, options.shell))
+    print(shtab.complete(options.parser, options.shell))
     return OK

@@ -19,6 +19,7 @@ from boltzhash.cli import (
     encoding,
     evaluating,
     fitting,
+    indexing,
     installed,
     searching,
     serving,
@@ -40,7 +41,7 @@ from boltzhash.text.tokens import printable
 from boltzhash.version import __version__
 
 GROUPS = (  # as --help lists them: what most people want comes first
-    *(demo, collections, searching, serving, evaluating, doctor),
+    *(demo, indexing, collections, searching, serving, evaluating, doctor),
     *(fitting, sharing, encoding, installed, completion),
 )
 
@@ -90,6 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
         group.add_parsers(subparsers)
     for command in subparsers.choices.values():
         add_verbosity(command)
+    parser.set_defaults(parser=parser)  # what completion completes
     return parser
 
 
