@@ -150,12 +150,6 @@ def test_what_is_left_out_does_not_replace_anything(fitted: Fitted, tmp_path: Pa
         assert len(mine.read_text().splitlines()) == 1
 
 
-def test_vectors_are_not_shifted_by_what_is_left_out(fitted: Fitted, tmp_path: Path) -> None:
-    options = ("--features", tmp_path / "vectors.npy", "--skip-bad")
-    message = refused("fit", fitted.corpus, "-o", tmp_path / "model", *options)
-    assert "--skip-bad would leave vectors of --features without their documents" in message
-
-
 # How much is said
 
 

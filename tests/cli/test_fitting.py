@@ -95,21 +95,6 @@ def test_a_bound_on_memory_with_room_for_all_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        ("", "the corpus is empty: at least 2 documents are needed"),
-        (as_jsonl(DOCUMENTS[:1]), "at least 2 documents are needed to fit, got 1"),
-        ('{"text": "the"}\n{"text": "of"}\n', "no word is left for the vocabulary"),
-        ('{"text": ""}\n{"text": "!"}\n', "2 documents"),
-    ],
-    ids=["empty", "one document", "stop words", "no words"],
-)
-def test_a_corpus_to_learn_nothing_from(tmp_path: Path, documents: str, message: str) -> None:
-    assert message in refused("fit", "-", "-o", tmp_path / "model", stdin=documents)
-    assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--bits", 12], "n_bits must be a multiple of 8 between 8 and 4096, got 12"),
@@ -171,11 +156,6 @@ def test_methods_are_listed_with_their_papers() -> None:
     needs = {row["method"]: row["fit_needs"] for row in rows}
     assert (needs["CorrSH"], needs["AMMI"], needs["LSH"]) == ("torch", "torch", None)
     assert needs["SelfTaughtHashing"] == "scikit-learn"
-
-
-def test_explain_takes_a_collection(fitted: Fitted, tmp_path: Path) -> None:
-    succeed("index", fitted.model, fitted.corpus, "-o", tmp_path / "library")
-    assert succeed("explain", tmp_path / "library") == succeed("explain", fitted.model)
 
 
 def test_explain_as_json(fitted: Fitted) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import sysconfig
 from importlib import import_module
 from importlib.metadata import version
@@ -45,11 +44,6 @@ def test_what_was_not_compiled_is_named_with_what_it_costs() -> None:
     told = installed.compiled({**parts, "text._tokens": False})
     assert told.startswith("5 of 6 parts, not text._tokens. Slower: counting words.")
     assert "--no-binary boltzhash" in told
-
-
-def test_without_torch_gpus_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boltzhash.training.gpus", None)
-    assert "GPU       not known without torch: pip install 'boltzhash[train]'" in succeed("info")
 
 
 @pytest.mark.skipif(

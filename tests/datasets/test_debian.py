@@ -73,11 +73,6 @@ def test_long_descriptions_in_the_list_itself(tmp_path: Path) -> None:
     assert packages_of(tmp_path) == [Package("a", "a", "net", "short\nlong")]
 
 
-def test_the_first_list_counts(folder: Path) -> None:
-    (folder / "a_Packages").write_text("Package: 0ad\nSection: net\nDescription: new\n newer\n")
-    assert packages_of(folder)[0] == Package("0ad", "0ad", "net", "new\nnewer")
-
-
 def test_missing_translations_are_named(folder: Path) -> None:
     (folder / "x_dists_main_i18n_Translation-en.xz").unlink()
     expected = (

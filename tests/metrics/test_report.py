@@ -79,17 +79,6 @@ def test_marks_are_those_of_the_test(corpus: dict[str, np.ndarray]) -> None:
     assert report.better("noisy", "precision@100") == []
 
 
-def test_markdown(corpus: dict[str, np.ndarray]) -> None:
-    report = run(corpus, measures=["map", "ndcg@100"])
-    table = [line for line in report.to_markdown().splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in table} == {9}
-    value = f"{report.mean('noisy', 'ndcg@100'):.4f}"
-    assert table[4].split("|")[2].strip() == "noisy"
-    assert table[4].split("|")[4].strip() == value
-    assert "<sup>c</sup>" in table[2]
-    assert "<sup>" not in table[4]
-
-
 def test_latex_escapes_and_balances(corpus: dict[str, np.ndarray]) -> None:
     pair = corpus["clean"][:60], corpus["clean"][60:]
     labels = corpus["labels"][:60], corpus["labels"][60:]

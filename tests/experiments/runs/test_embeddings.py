@@ -9,13 +9,6 @@ from boltzhash.codes import unpack
 from experiments.runs import embeddings
 
 
-def test_the_vectors_as_they_are_and_every_trained_code() -> None:
-    runs = embeddings.runs_of("reuters", 384, [16, 32], [0, 1])
-    assert len({run.name for run in runs}) == len(runs) == 2 + 3 * 2 * 2
-    assert {run.settings.name for run in runs if run.bits == 384} == {"sign", "cosine"}
-    assert len(embeddings.runs_of("reuters", 384, [], [0])) == 2
-
-
 def test_cosine_counts_shared_labels_among_the_hundred_nearest() -> None:
     rng = np.random.default_rng(0)
     sizes = {"train": 150, "val": 4, "test": 5}

@@ -60,15 +60,6 @@ def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
     assert curve.epochs[-1] == (2, *(round(value, 5) for value in at_the_end))
 
 
-def test_a_curve_of_every_third_epoch_has_the_last_as_well() -> None:
-    corpus = made_up_corpus(3)
-    curve = evaluation.Curve(corpus, torch.device("cpu"), every=3)
-    CorrSH(16, epochs=5, neighbours=0, hidden_units=16, device="cpu").fit(
-        corpus.train.tfidf, on_epoch=curve
-    )
-    assert [epoch for epoch, _, _ in curve.epochs] == [3, 5]
-
-
 def test_how_sure_a_model_is_of_its_bits() -> None:
     """In blocks, and of models that have no such posterior nothing."""
     corpus = made_up_corpus(3)

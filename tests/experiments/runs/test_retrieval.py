@@ -52,9 +52,3 @@ def test_a_run_compares_every_way_with_bm25(
     assert report["differences_from"] == retrieval.RIVAL
     assert report["ways"]["BM25"]["nDCG@10"]["mean"] == 1
     assert result["data_sha256"] == retrieval.judged(collection).sha256
-
-
-def test_without_data_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BOLTZHASH_DATA", raising=False)
-    with pytest.raises(SystemExit, match="set BOLTZHASH_DATA"):
-        retrieval.judged("cran")
