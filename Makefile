@@ -60,7 +60,7 @@ test-order: $(READY)
 # Runs the contract of collections on PostgreSQL and on Ray, which it starts and stops; minutes.
 test-engines: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[engines-test]'
-	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/collection tests/encoding tests/training
+	BOLTZHASH_TEST_ENGINES=1 $(BIN)/python -m pytest -m engines tests/collection tests/encoding
 
 # Trains on the benchmark corpora for about an hour; needs BOLTZHASH_DATA.
 test-slow: $(READY)

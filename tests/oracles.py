@@ -9,6 +9,7 @@ import torch
 from scipy import sparse, stats
 from torch import Tensor
 
+from boltzhash.training.distributions import enumerate_codes
 from boltzhash.training.rows import SparseRows
 
 
@@ -42,3 +43,14 @@ def chi_square_p_value(samples: Tensor, probabilities: Tensor) -> float:
         assert counts[-1] == 0
         counts, expected = counts[:-1], expected[:-1]
     return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
+
+
+def logistic_normal_law(location: Tensor, sigma: Tensor, nodes: int = 64) -> Tensor:
+    """E_{r ~ N(μ, Σ)} Π σ(±r_i) of every code: the shortcut's law, by Gauss–Hermite quadrature."""
+    m = location.shape[0]
+    x, w = np.polynomial.hermite_e.hermegauss(nodes)
+    grid = torch.cartesian_prod(*[torch.from_numpy(x)] * m).reshape(-1, m)
+    weights = torch.cartesian_prod(*[torch.from_numpy(w / w.sum())] * m).reshape(-1, m).prod(-1)
+    r = location + grid @ torch.linalg.cholesky(sigma).T
+    signs = 2 * enumerate_codes(m).double() - 1
+    return torch.stack([weights @ (sign * r).sigmoid().prod(-1) for sign in signs])

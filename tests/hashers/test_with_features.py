@@ -281,11 +281,6 @@ def test_bad_features_are_named_before_the_corpus_is_read(vectors: NDArray[np.fl
         quick().fit(never(), features=vectors)
 
 
-def test_columns_are_those_of_the_fit(fitted: CorrSH, vectors: NDArray[np.float32]) -> None:
-    with pytest.raises(ValueError, match="must have 12 columns, as they had in fit, got 11"):
-        fitted.transform(features=vectors[:, :-1])
-
-
 def test_fitting_again_without_features_reads_words_again(
     texts: list[str], vectors: NDArray[np.float32]
 ) -> None:

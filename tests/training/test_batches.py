@@ -46,13 +46,6 @@ def test_features_come_dense_beside_sparse_words() -> None:
     np.testing.assert_array_equal(seen.numpy(), features[order])
 
 
-def test_rows_without_words_keep_their_place() -> None:
-    matrix = sparse.csr_matrix(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]))
-    ((rows,),) = minibatches([matrix], 3, np.array([2, 1, 0]), CPU)
-    assert isinstance(rows, SparseRows)
-    assert rows.dense(2).tolist() == [[0, 0], [1, 2], [0, 0]]
-
-
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("density", [0.0, 0.05, 0.5, 1.0])
 def test_rows_taken_by_number_are_those_of_the_matrix(dense: bool, density: float) -> None:

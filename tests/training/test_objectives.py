@@ -53,13 +53,6 @@ def test_sparse_rows_are_the_matrix(matrix: list[list[float]]) -> None:
     assert rows.dense(N_WORDS + 2)[:, N_WORDS:].eq(0).all()
 
 
-def test_sparse_rows_of_nothing() -> None:
-    """A batch in which no document has a word still has its rows."""
-    rows = rows_of(np.zeros((3, N_WORDS)))
-    assert rows.row_numbers().tolist() == []
-    assert rows.dense(2).tolist() == [[0.0, 0.0]] * 3
-
-
 def likelihood_by_hand(logits: list[float], target: list[float]) -> float:
     """Σ_w t_w log softmax_w, word by word as eq. 2 reads."""
     total = sum(math.exp(x) for x in logits)

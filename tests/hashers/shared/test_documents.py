@@ -60,6 +60,7 @@ def test_bytes_records_and_dicts() -> None:
     assert refusal([{"id": 1, "text": "bread"}]) == (
         "document 0 must be a string, got dict: pass only its text"
     )
+    assert refusal([["bread", "butter"]]).startswith("document 0 must be a string, got list")
     assert refusal({"a": "bread", "b": "butter"}).endswith("such as X.values()")
 
 

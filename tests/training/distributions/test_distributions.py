@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ from boltzhash.training.distributions import (
     LowRankCovariance,
     enumerate_codes,
 )
-from oracles import chi_square_p_value, normal
+from oracles import chi_square_p_value, logistic_normal_law, normal
 
 # With a true hypothesis a χ² test fails once in a million seeds, and the seeds are fixed; the wrong
 # laws it is shown below are rejected at a p-value far smaller still.
@@ -129,17 +128,6 @@ def boltzmann(case: Case) -> Boltzmann:
     return distribution
 
 
-def logistic_normal(location: Tensor, sigma: Tensor, nodes: int = 64) -> Tensor:
-    """E_{r ~ N(μ, Σ)} Π σ(±r_i) of every code: the shortcut's law, by Gauss–Hermite quadrature."""
-    m = location.shape[0]
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    grid = torch.cartesian_prod(*[torch.from_numpy(x)] * m).reshape(-1, m)
-    weights = torch.cartesian_prod(*[torch.from_numpy(w / w.sum())] * m).reshape(-1, m).prod(-1)
-    r = location + grid @ torch.linalg.cholesky(sigma).T
-    signs = 2 * enumerate_codes(m).double() - 1
-    return torch.stack([weights @ (sign * r).sigmoid().prod(-1) for sign in signs])
-
-
 @every_case
 def test_probabilities_sum_to_one(case: Case) -> None:
     log_p = log_probabilities(case.distribution())
@@ -189,7 +177,7 @@ def test_mixture_samples_are_not_those_of_its_mean() -> None:
 def test_boltzmann_sample_is_the_shortcut_and_not_b(case: Case) -> None:
     """``sample`` draws Bernoulli(σ(r)), r ~ N(μ, Σ) (eqs. 15-18): another law than log_prob's."""
     samples = case.repeated(DRAWS).sample(torch.Generator().manual_seed(0))
-    shortcut = logistic_normal(case.parameters[0], dense_covariance(case))
+    shortcut = logistic_normal_law(case.parameters[0], dense_covariance(case))
     assert chi_square_p_value(samples, shortcut) > REJECT
     assert chi_square_p_value(samples, log_probabilities(case.distribution()).exp()) < 1e-12
 
@@ -198,7 +186,7 @@ def test_boltzmann_sample_is_the_shortcut_and_not_b(case: Case) -> None:
 def test_quadrature_of_the_shortcut_has_converged(case: Case) -> None:
     """The oracle above: half the nodes change it by less than a thousandth of what χ² can see."""
     location, sigma = case.parameters[0], dense_covariance(case)
-    coarse, fine = (logistic_normal(location, sigma, nodes) for nodes in (32, 64))
+    coarse, fine = (logistic_normal_law(location, sigma, nodes) for nodes in (32, 64))
     smallest_visible = 0.5 / math.sqrt(DRAWS)  # the standard error of a frequency near 1/2
     assert (coarse - fine).abs().max().item() < smallest_visible / 1000
 

@@ -85,32 +85,6 @@ def test_an_edge_adds_the_divergence_of_the_pair_less_those_of_its_ends(
     torch.testing.assert_close(edge_divergence(pair, correlation), of_pair - of_ends)
 
 
-def test_an_edge_by_integration() -> None:
-    """∫∫ q (log q_ij / (q_i q_j) − log p_ij / (p_i p_j)) on a grid, of one bit."""
-    places = torch.linspace(-9, 9, 1201, dtype=torch.float64)
-    first, second = (grid.reshape(-1, 1) for grid in torch.meshgrid(places, places, indexing="ij"))
-    cell = (places[1] - places[0]) ** 2
-    numbers = torch.tensor([0.3, -0.5, 0.8, 1.2, 0.6], dtype=torch.float64).unsqueeze(-1)
-    pair = GaussianPair(
-        Gaussian(numbers[0], numbers[2]), Gaussian(numbers[1], numbers[3]), numbers[4]
-    )
-    tied = GaussianPair(standard(1), standard(1), torch.tensor([0.7], dtype=torch.float64).atanh())
-
-    def excess(of: GaussianPair) -> torch.Tensor:
-        return of.log_prob(first, second) - of.one.log_prob(first) - of.other.log_prob(second)
-
-    density = pair.log_prob(first, second).exp()
-    integral = (density * (excess(pair) - excess(tied))).sum() * cell
-    torch.testing.assert_close(edge_divergence(pair, 0.7), integral, rtol=1e-6, atol=1e-6)
-
-
-def test_an_edge_like_its_prior_adds_nothing() -> None:
-    for correlation in CORRELATIONS:
-        fisher = torch.full((N_BITS,), math.atanh(correlation), dtype=torch.float64)
-        pair = GaussianPair(standard(), standard(), fisher)
-        assert edge_divergence(pair, correlation).abs() < 1e-12
-
-
 def correlation_along_the_tree(of_edge: dict[tuple[int, int], float], n: int) -> torch.Tensor:
     """Of any two documents: the product of those on the path between them."""
     result = torch.eye(n, dtype=torch.float64)

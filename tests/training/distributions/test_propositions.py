@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ from boltzhash.training.objectives import (
     word_log_likelihood,
 )
 from boltzhash.training.rows import SparseRows
-from oracles import chi_square_p_value, normal
+from oracles import chi_square_p_value, logistic_normal_law, normal
 
 SIGMAS = 5
 REJECT = 1e-6  # χ² against a true law; the wrong law is rejected at far less
@@ -65,13 +64,7 @@ def boltzmann_probabilities(b: Boltzmann) -> Tensor:
 
 
 def shortcut_probabilities(b: Boltzmann, nodes: int = 40) -> Tensor:
-    """E p(s | r), r ~ N(μ, Σ), of every code by Gauss–Hermite quadrature in m dimensions."""
-    m = b.location.shape[0]
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    grid = torch.cartesian_prod(*[torch.from_numpy(x)] * m).reshape(-1, m)
-    weights = torch.cartesian_prod(*[torch.from_numpy(w / w.sum())] * m).reshape(-1, m).prod(-1)
-    root = torch.linalg.cholesky(b.covariance.dense())
-    return weights @ bernoulli_probabilities(b.location + grid @ root.T)
+    return logistic_normal_law(b.location, b.covariance.dense(), nodes)
 
 
 def gaussian_log_density(r: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
