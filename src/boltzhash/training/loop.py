@@ -93,55 +93,63 @@ def choose_device(device: str) -> torch.device:
         raise ValueError(f'device must be "auto" or a torch device, got {device!r}') from error
 
 
+@dataclass(frozen=True)
+class Run:
+    """Where a fit runs, from which random numbers, what it shows, and what it keeps for a resumption.
+
+    ``shown`` names its progress, which is not shown without. ``checkpoint`` is a folder that keeps the
+    state of the last finished epoch, at most every ten seconds; a later run with the same
+    ``fingerprint`` resumes from it, to the same bytes.
+    """
+
+    seed: int
+    device: torch.device
+    shown: str | None = None
+    checkpoint: Path | None = None
+    fingerprint: str = ""
+
+
 def train(
     model: nn.Module,
     step: Callable[[Batch], Terms],
     documents: Documents,
     schedule: Schedule,
-    *,
-    seed: int,
-    device: torch.device,
-    verbose: bool = False,
-    shown: str = "fitting",
-    checkpoint: Path | None = None,
-    fingerprint: str = "",
-    on_epoch: Callable[[EpochRecord], None],
-    on_resume: Callable[[list[EpochRecord]], None] = lambda records: None,
-) -> None:
+    run: Run,
+    on_epoch: Callable[[list[EpochRecord]], None],
+) -> list[EpochRecord]:
     """Minimise ``step(batch).loss`` over the model's parameters with Adam.
 
-    ``on_epoch`` gets the record of every epoch that is trained, ``on_resume`` those of the epochs
-    that an interrupted run had finished.
-    With ``checkpoint`` a folder keeps the state of the last finished epoch (at most every
-    ten seconds); a later call with the same ``fingerprint`` resumes from it, to the same bytes.
+    ``on_epoch`` is called after every epoch that is trained, with the records of all so far, those of an
+    interrupted run included; all records are returned.
     """
     try:
-        model.to(device)
+        model.to(run.device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device {str(device)!r} cannot be used: {error}") from error
-    steps = _steps(model, step, documents, schedule.batch_size, device)
+        raise ValueError(f"device {str(run.device)!r} cannot be used: {error}") from error
+    steps = _steps(model, step, documents, schedule.batch_size, run.device)
     history: list[EpochRecord] = []
-    if checkpoint is not None:
-        history = _resume(checkpoint, fingerprint, model, steps.optimizer)
-    on_resume(list(history))
-    saved_at = time.monotonic()
+    folder = run.checkpoint
+    if folder is not None:
+        history = _resume(folder, run.fingerprint, model, steps.optimizer)
+    saved_at, is_shown = time.monotonic(), run.shown is not None
     with (
         kept_memory(),
         progress(
-            shown, "epochs", total=schedule.epochs, done=len(history), is_shown=verbose
+            run.shown or "", "epochs", total=schedule.epochs, done=len(history), is_shown=is_shown
         ) as bar,
     ):
         for epoch in range(len(history), schedule.epochs):
-            record = _epoch(steps, documents, schedule, seed, epoch)
+            record = _epoch(steps, documents, schedule, run.seed, epoch)
             history.append(record)
             bar.update()
             bar.set_postfix(nats=f"{-record.reconstruction:.1f}", codes=record.distinct_codes)
-            on_epoch(record)
+            on_epoch(history)
             due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
             last = epoch + 1 == schedule.epochs
-            if checkpoint is not None and (due or (last and checkpoint.exists())):
-                _save(checkpoint, fingerprint, model, steps.optimizer, history)
+            if folder is not None and (due or (last and folder.exists())):
+                _save(folder, run.fingerprint, model, steps.optimizer, history)
                 saved_at = time.monotonic()
+    return history
 
 
 def _steps(

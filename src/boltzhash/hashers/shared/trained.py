@@ -86,31 +86,26 @@ class TrainedHasher(Hasher):
         take: Callable[[], None],
     ) -> None:
         """Train the network; ``take`` makes what it has learned this hasher's own."""
-        from boltzhash.training.loop import Schedule, choose_device, train
+        from boltzhash.training.loop import Run, Schedule, choose_device, train
 
         self.history_ = []
 
-        def after_epoch(record: EpochRecord) -> None:
-            self.history_.append(record)
+        def after_epoch(history: list[EpochRecord]) -> None:
+            self.history_ = list(history)
             if on_epoch is not None:
                 take()
                 on_epoch(self)
 
         n_epochs = self._n_epochs(documents.inputs.shape[0])
-        train(
-            network,
-            step,
-            documents,
-            Schedule(n_epochs, self.batch_size, self.learning_rate, decay),
+        schedule = Schedule(n_epochs, self.batch_size, self.learning_rate, decay)
+        run = Run(
             seed=seed,
             device=choose_device(self.device),
-            verbose=self.verbose,
-            shown=self._progress_shown,
+            shown=self._progress_shown if self.verbose else None,
             checkpoint=checkpoint,
             fingerprint=self._fingerprint_of_fit(documents, seed),
-            on_epoch=after_epoch,
-            on_resume=self.history_.extend,
         )
+        self.history_ = train(network, step, documents, schedule, run, after_epoch)
         take()
 
     def _fingerprint_of_fit(self, documents: Documents, seed: int) -> str:
