@@ -9,7 +9,8 @@ import torch
 from scipy import sparse, stats
 from torch import Tensor
 
-from boltzhash.training.distributions import enumerate_codes
+from boltzhash.training.distributions import BernoulliMixture, Boltzmann, enumerate_codes
+from boltzhash.training.objectives import Prior, printed_at_s, printed_at_s_tilde
 from boltzhash.training.rows import SparseRows
 
 
@@ -54,3 +55,10 @@ def logistic_normal_law(location: Tensor, sigma: Tensor, nodes: int = 64) -> Ten
     r = location + grid @ torch.linalg.cholesky(sigma).T
     signs = 2 * enumerate_codes(m).double() - 1
     return torch.stack([weights @ (sign * r).sigmoid().prod(-1) for sign in signs])
+
+
+def regulariser_as_printed(
+    posterior: Boltzmann, mixture: BernoulliMixture, prior: Prior, s: Tensor, s_tilde: Tensor
+) -> Tensor:
+    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24)."""
+    return printed_at_s(posterior, prior, s) + printed_at_s_tilde(posterior, mixture, s_tilde)

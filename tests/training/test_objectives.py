@@ -21,7 +21,7 @@ from boltzhash.training.distributions import (
 )
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import SparseLinear, dropped_relu
-from oracles import normal, rows_of
+from oracles import normal, regulariser_as_printed, rows_of
 
 N_WORDS = 7
 
@@ -142,7 +142,7 @@ def test_regularisers_by_hand() -> None:
     r, prior_logits = normal(4, k, n, m), normal(5, n, m)
     s = torch.tensor([[1, 0, 1], [0, 1, 1]], dtype=torch.float64)
     s_tilde = torch.tensor([[0, 0, 1], [1, 1, 0]], dtype=torch.float64)
-    printed = objectives.regulariser_as_printed(
+    printed = regulariser_as_printed(
         Boltzmann(location, LowRankCovariance(deviation, factor)),
         BernoulliMixture(r),
         Bernoulli(prior_logits),

@@ -126,7 +126,8 @@ def train(
         model.to(run.device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device {str(run.device)!r} cannot be used: {error}") from error
-    steps = _steps(model, step, documents, schedule.batch_size, run.device)
+    given = (model, step, documents, schedule.batch_size, run.device)
+    steps: Steps = ReplayedSteps(*given) if run.device.type == "cuda" else PlainSteps(*given)
     history: list[EpochRecord] = []
     folder = run.checkpoint
     if folder is not None:
@@ -150,19 +151,6 @@ def train(
                 _save(folder, run.fingerprint, model, steps.optimizer, history)
                 saved_at = time.monotonic()
     return history
-
-
-def _steps(
-    model: nn.Module,
-    step: Callable[[Batch], Terms],
-    documents: Documents,
-    batch_size: int,
-    device: torch.device,
-) -> Steps:
-    """How steps are taken on this device."""
-    if device.type == "cuda":
-        return ReplayedSteps(model, step, documents, batch_size, device)
-    return PlainSteps(model, step, documents, batch_size, device)
 
 
 def _epoch(

@@ -95,13 +95,6 @@ def printed_at_s_tilde(posterior: Boltzmann, mixture: BernoulliMixture, s_tilde:
     return posterior.log_weight(s_tilde) - mixture.log_prob(s_tilde)
 
 
-def regulariser_as_printed(
-    posterior: Boltzmann, mixture: BernoulliMixture, prior: Prior, s: Tensor, s_tilde: Tensor
-) -> Tensor:
-    """log p(s) + E(s) − log h_k(s̃) − E(s̃): what the bound adds to log p(x | s) (eq. 24)."""
-    return printed_at_s(posterior, prior, s) + printed_at_s_tilde(posterior, mixture, s_tilde)
-
-
 def ranking_hinge(s: Tensor, nearer: Tensor, farther: Tensor, margin: float = 1.0) -> Tensor:
     """max(0, margin − (‖s − farther‖² − ‖s − nearer‖²)): RBSH's pairwise loss, to be minimised.
 

@@ -25,12 +25,11 @@ from boltzhash.training.distributions import (
     enumerate_codes,
 )
 from boltzhash.training.objectives import (
-    regulariser_as_printed,
     regulariser_rearranged,
     word_log_likelihood,
 )
 from boltzhash.training.rows import SparseRows
-from oracles import chi_square_p_value, logistic_normal_law, normal
+from oracles import chi_square_p_value, logistic_normal_law, normal, regulariser_as_printed
 
 SIGMAS = 5
 REJECT = 1e-6  # χ² against a true law; the wrong law is rejected at far less
