@@ -143,7 +143,7 @@ class Cranfield:
     def ndcg(self, ranked: list[list[int]]) -> float:
         rows = dict(zip(self.questions.values(), ranked, strict=True))
         ways = {"": lambda text, k: [self.ids[row] for row in rows[text]]}
-        report = evaluate_answers(ways, self.questions, self.judgements, resamples=1)
+        report = evaluate_answers(ways, self.questions, judgements=self.judgements, resamples=1)
         return round(report.mean("", "nDCG@10"), 4)
 
 

@@ -13,6 +13,7 @@ import os
 import platform
 import resource
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,15 +34,16 @@ def main() -> None:
         queries, codes = (
             rng.integers(0, 256, (n, bits // 8), dtype=np.uint8) for n in (N_QUERIES, N_DOCUMENTS)
         )
-        case = {"random": (queries, codes)}, query_labels, labels
-        for what, run in {
+        methods = {"random": (queries, codes)}
+        run = partial(evaluate, methods, query_labels=query_labels, labels=labels)
+        for what, measured in {
             "expected_precision": lambda q=queries, c=codes: expected_precision(
-                q, c, query_labels, labels
+                q, c, query_labels=query_labels, labels=labels
             ),
-            "evaluate, ties expected": lambda c=case: evaluate(*c),
-            "evaluate, ties insertion": lambda c=case: evaluate(*c, ties="insertion"),
+            "evaluate, ties expected": run,
+            "evaluate, ties insertion": partial(run, ties="insertion"),
         }.items():
-            rows.append({"what": what, "bits": bits, "seconds": best_of(run)})
+            rows.append({"what": what, "bits": bits, "seconds": best_of(measured)})
     differences = rng.normal(size=(N_QUERIES, 66))
     seconds = best_of(lambda: paired_permutation(differences))
     rows.append({"what": "10,000 permutations, 66 pairs", "bits": None, "seconds": seconds})

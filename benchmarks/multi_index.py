@@ -69,7 +69,9 @@ def measured(make: Callable[[], Any], corpus: Any) -> dict[str, float]:
     codes, queries = (hasher.transform(part.tfidf) for part in (corpus.train, corpus.test))
     index = ApproximateIndex(codes, k=K, queries=queries)
     probes = index.probes_for(RECALL)
-    found = expected_precision(queries, codes, corpus.test.labels, corpus.train.labels, k=K)
+    found = expected_precision(
+        queries, codes, query_labels=corpus.test.labels, labels=corpus.train.labels, k=K
+    )
     return {
         "precision": float(found.mean()),
         "radius": float(np.sort(hamming(queries, codes), axis=1)[:, K - 1].mean()),

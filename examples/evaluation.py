@@ -29,4 +29,4 @@ for hasher in (CorrSH(32, epochs=5), ITQ(32), SpectralHashing(32), LSH(32)):
     codes[type(hasher).__name__] = (hasher.transform(queries), hasher.transform(database))
 
 # A letter beside a figure names a method that it is significantly better than.
-print(evaluate(codes, labels[is_query], labels[~is_query]))
+print(evaluate(codes, query_labels=labels[is_query], labels=labels[~is_query]))

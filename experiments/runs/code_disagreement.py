@@ -82,8 +82,12 @@ def compare(run: Run, device: str) -> dict[str, Any]:
     by_conditional = conditional_logits(test, code.astype(np.float64)) > 0
 
     def precision(database: NDArray[np.bool_], queries: NDArray[np.bool_]) -> float:
-        labels = (data.val.labels, data.train.labels)
-        return float(expected_precision(pack(queries), pack(database), *labels, k=TOP).mean())
+        codes, query_codes = pack(database), pack(queries)
+        labels, query_labels = data.train.labels, data.val.labels
+        found = expected_precision(
+            query_codes, codes, query_labels=query_labels, labels=labels, k=TOP
+        )
+        return float(found.mean())
 
     train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
     return {

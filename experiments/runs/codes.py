@@ -52,7 +52,11 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     codes = hasher.transform(data.test.tfidf)
     values = expected_precision(
-        codes, hasher.transform(data.train.tfidf), data.test.labels, data.train.labels, k=TOP
+        codes,
+        hasher.transform(data.train.tfidf),
+        query_labels=data.test.labels,
+        labels=data.train.labels,
+        k=TOP,
     )
     bits = unpack(codes)
     result = {

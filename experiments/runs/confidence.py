@@ -48,7 +48,9 @@ def measure(run: Run) -> Result:
     hasher.fit(data.train.tfidf)
     database = hasher.transform(data.train.tfidf)
     codes, margins = hasher.transform(data.test.tfidf), hasher.margins(data.test.tfidf)
-    hamming = expected_precision(codes, database, data.test.labels, data.train.labels, k=TOP)
+    hamming = expected_precision(
+        codes, database, query_labels=data.test.labels, labels=data.train.labels, k=TOP
+    )
     nearest, _ = ExactIndex(database).search_rows(codes, CANDIDATES)
     every = np.arange(len(database))[None]
     found: dict[str, list[float]] = {"weighted": [], "reordered": []}

@@ -121,7 +121,7 @@ def measure(name: str, how: str, seed: int, scene: Scene, fit: Fitted) -> Result
     model = fit.model
     queries, database = model.encode(_texts(scene.queries)), scene.old + scene.new
     relevant, labels = _labels(scene.queries, database)
-    found = precision(queries, model.encode(_texts(database)), relevant, labels)
+    found = precision(queries, model.encode(_texts(database)), query_labels=relevant, labels=labels)
     epochs = model.history_[-1].epoch
     result = {
         "run": f"{name}-{how}-{seed}",

@@ -134,7 +134,9 @@ def by_codes(codes: PartCodes, labels: dict[str, NDArray[np.bool_]]) -> dict[str
     """Of val and test by Hamming distance."""
     return {
         part: float(
-            expected_precision(codes[part], codes["train"], labels[part], labels["train"]).mean()
+            expected_precision(
+                codes[part], codes["train"], query_labels=labels[part], labels=labels["train"]
+            ).mean()
         )
         for part in ("val", "test")
     }

@@ -51,7 +51,9 @@ def final(hasher: Any, corpus: Corpus) -> Final:
 
     def precision(queries: Split) -> Floats:
         codes = hasher.transform(queries.tfidf)
-        return expected_precision(codes, database, queries.labels, corpus.train.labels, k=TOP)
+        return expected_precision(
+            codes, database, query_labels=queries.labels, labels=corpus.train.labels, k=TOP
+        )
 
     return Final(precision(corpus.val), precision(corpus.test), database)
 

@@ -103,8 +103,11 @@ def measure(run: TaughtRun, device: str) -> Result:
 def precision_of(codes: dict[str, Codes], data: Corpus, part: str) -> float:
     """Of the top 100 by Hamming distance; a hit is relevant when it shares a label with the query."""
     queries: Split = getattr(data, part)
-    labels = (queries.labels, data.train.labels)
-    return float(expected_precision(codes[part], codes["train"], *labels, k=TOP).mean())
+    labels, query_labels = data.train.labels, queries.labels
+    found = expected_precision(
+        codes[part], codes["train"], query_labels=query_labels, labels=labels, k=TOP
+    )
+    return float(found.mean())
 
 
 def class_codes(

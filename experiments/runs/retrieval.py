@@ -95,7 +95,7 @@ def measure(run: Run) -> Result:
     ):
         collection.add(data.documents)
         ways = {RIVAL: bm25(data.documents), **ways_of_searching(collection)}
-        report = evaluate_answers(ways, data.questions, data.judgements)
+        report = evaluate_answers(ways, data.questions, judgements=data.judgements)
     return {
         "run": run.name,
         "settings": run.settings.name,

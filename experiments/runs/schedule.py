@@ -90,8 +90,8 @@ def measure_real(fit: Fit, device: str) -> Result:
     found = expected_precision(
         hasher.encode([corpus.val.texts[i] for i in asked]),
         hasher.encode(texts),
-        corpus.val.labels[asked],
-        corpus.train.labels[taught],
+        query_labels=corpus.val.labels[asked],
+        labels=corpus.train.labels[taught],
         k=min(100, len(texts) // 10),
     )
     sha256 = checksum([data / f"{FILES[fit.corpus]}.jsonl.gz"])
@@ -193,7 +193,9 @@ def measure_made_up(n: int, seed: int, device: str, done: set[str]) -> None:
         hasher.fit(rows)
         seconds = time.perf_counter() - start
         codes = (hasher.encode(weighed(queries)), hasher.encode(weighed(database)))
-        found = expected_precision(*codes, one_hot[asked], one_hot[there], k=50).mean()
+        found = expected_precision(
+            *codes, query_labels=one_hot[asked], labels=one_hot[there], k=50
+        ).mean()
         write("schedule", result_of(fit, hasher, float(found), seconds, device))
         print(fit.run, f"{found:.4f} {seconds:.0f} s", flush=True)
 

@@ -17,7 +17,11 @@ from boltzhash.metrics import expected_precision
 def precision_on_test(hasher: CorrSH, data: Splits) -> float:
     """Last epoch, queries = test, database = train, top 100, expected over ties."""
     queries, database = hasher.transform(data.test.tfidf), hasher.transform(data.train.tfidf)
-    return float(expected_precision(queries, database, data.test.labels, data.train.labels).mean())
+    return float(
+        expected_precision(
+            queries, database, query_labels=data.test.labels, labels=data.train.labels
+        ).mean()
+    )
 
 
 def test_a_short_fit_on_real_text_beats_no_learning(data_folder: Path) -> None:

@@ -46,7 +46,7 @@ def test_figures_are_those_of_the_library(made: Made, judged: Judged) -> None:
     with Collection.open(made.collection) as collection:
         ways = ways_of_searching(collection)
         report = evaluate_answers(
-            ways, read_questions(judged.queries), read_judgements(judged.qrels), k=20
+            ways, read_questions(judged.queries), judgements=read_judgements(judged.qrels), k=20
         )
     assert shown == {
         "collection": str(made.collection),
@@ -161,7 +161,7 @@ def test_lengths_and_methods_are_compared(made: Made) -> None:
     assert (shown["halved"], shown["among"]) == (6, 54)
     with Collection.open(made.collection) as collection:
         texts, years = documents_of(collection, "year")
-        report = compare_hashers([ITQ(8), LSH(64)], texts, years, field="year").as_json()
+        report = compare_hashers([ITQ(8), LSH(64)], texts, labels=years, field="year").as_json()
     for ours, theirs in zip(report["models"], shown["models"][::3], strict=True):
         for name in ("agreement", "precision", "method", "bits"):
             assert theirs[name] == ours[name]

@@ -26,7 +26,9 @@ def precision(hasher: Hasher, splits: Splits) -> float:
     train, test = splits.train, splits.test
     hasher.fit(train.tfidf)
     codes, queries = hasher.transform(train.tfidf), hasher.transform(test.tfidf)
-    return float(expected_precision(queries, codes, test.labels, train.labels).mean())
+    return float(
+        expected_precision(queries, codes, query_labels=test.labels, labels=train.labels).mean()
+    )
 
 
 @pytest.mark.parametrize(

@@ -196,5 +196,7 @@ def test_precision_on_reuters(data_folder: Path) -> None:
     hasher = StackedRBM(32).fit(splits.train.tfidf)
     codes = hasher.transform(splits.train.tfidf)
     queries = hasher.transform(splits.test.tfidf)
-    precision = expected_precision(queries, codes, splits.test.labels, splits.train.labels)
+    precision = expected_precision(
+        queries, codes, query_labels=splits.test.labels, labels=splits.train.labels
+    )
     assert precision.mean() > 0.64

@@ -30,7 +30,7 @@ def test_it_is_the_agreement_of_vectors_of_signs(
     one, other, codes = (random_codes(n, n_bits, n) for n in (7, 8, 100))
     other = other[:7]
     own = np.random.default_rng(0).permutation(100)[:7] if is_own else None
-    found = agreement_of_codes(one, other, codes, k, own=own)
+    found = agreement_of_codes(one, other, codes=codes, k=k, own=own)
     expected = agreement_of_halves(signs(one), signs(other), signs(codes), k, own)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -42,15 +42,17 @@ def test_it_is_a_plain_count_where_nothing_ties() -> None:
     near = [[set(np.argsort(row)[:5].tolist()) for row in hamming(h, codes)] for h in (one, other)]
     counted = [len(a & b) / 5 for a, b in zip(*near, strict=True)]
     assert counted == [1, 0, 1]
-    np.testing.assert_allclose(agreement_of_codes(one, other, codes, 5), counted)
+    np.testing.assert_allclose(agreement_of_codes(one, other, codes=codes, k=5), counted)
 
 
 def test_k_is_a_thirtieth_of_what_may_be_near() -> None:
     codes = random_codes(91, 16, 0)
     halves = codes[:4], codes[4:8]
     own = np.arange(4)
-    for_ninety = agreement_of_codes(*halves, codes, own=own)
-    np.testing.assert_array_equal(for_ninety, agreement_of_codes(*halves, codes, 3, own=own))
+    for_ninety = agreement_of_codes(*halves, codes=codes, own=own)
+    np.testing.assert_array_equal(
+        for_ninety, agreement_of_codes(*halves, codes=codes, k=3, own=own)
+    )
 
 
 def test_halves_are_coded_as_texts_of_their_words() -> None:
@@ -66,12 +68,12 @@ def test_halves_are_coded_as_texts_of_their_words() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     codes = random_codes(10, 16, 0)
     with pytest.raises(ValueError, match=r"k must be between 1 and the 9 documents, got 10"):
-        agreement_of_codes(codes[:1], codes[:1], codes, 10, own=np.array([0]))
+        agreement_of_codes(codes[:1], codes[:1], codes=codes, k=10, own=np.array([0]))
     with pytest.raises(
         ValueError, match=r"other has 8 bits and codes 16: they come from different"
     ):
-        agreement_of_codes(codes[:1], codes[:1, :1], codes)
+        agreement_of_codes(codes[:1], codes[:1, :1], codes=codes)
     with pytest.raises(ValueError, match=r"there are 2 first halves and 1 rows of other"):
-        agreement_of_codes(codes[:2], codes[:1], codes)
+        agreement_of_codes(codes[:2], codes[:1], codes=codes)
     with pytest.raises(ValueError, match=r"there are 2 first halves and 1 rows of own"):
-        agreement_of_codes(codes[:2], codes[:2], codes, own=np.array([0]))
+        agreement_of_codes(codes[:2], codes[:2], codes=codes, own=np.array([0]))

@@ -121,7 +121,7 @@ def test_models_are_compared_on_documents_that_they_have_not_seen() -> None:
             return super().fit(X, *others, **more)
 
     texts = [f"{text} number{row}" for row, text in enumerate(TEXTS)]
-    report = compare_hashers([Noting(8), Noting(64)], texts, labels())
+    report = compare_hashers([Noting(8), Noting(64)], texts, labels=labels())
     assert seen[0] == seen[1]
     assert len(set(seen[0])) == 81
     held_out = sorted(set(texts) - set(seen[0]))
@@ -170,20 +170,20 @@ def test_the_shortest_that_is_as_good() -> None:
 
 def test_variants_keep_the_settings() -> None:
     own = CorrSH(64, epochs=3, stem=True, random_state=7, device="cpu", verbose=True, output="bits")
-    kinds = variants(own, [16, 128], [])
+    kinds = variants(own, [16, 128], methods=[])
     assert [kind.n_bits for kind in kinds] == [16, 128]
     assert all(isinstance(kind, CorrSH) for kind in kinds)
     expected = {**own.get_params(), "n_bits": 128, "verbose": False, "output": "codes"}
     assert kinds[1].get_params() == expected
-    (itq,) = variants(own, [], ["ITQ"])
+    (itq,) = variants(own, [], methods=["ITQ"])
     assert (itq.n_bits, itq.stem, itq.random_state) == (64, True, 7)  # type: ignore[attr-defined]
-    (nash,) = variants(own, [], ["NASH"])
+    (nash,) = variants(own, [], methods=["NASH"])
     assert nash.get_params()["device"] == "cpu"
     assert nash.get_params()["epochs"] == type(nash).defaults()["epochs"]
     with pytest.raises(ValueError, match=r"method must be one of"):
-        variants(own, [], ["MD5"])
+        variants(own, [], methods=["MD5"])
     with pytest.raises(ValueError, match=r"n_bits must be a multiple of 8"):
-        variants(own, [12], [])
+        variants(own, [12], methods=[])
 
 
 def test_what_cannot_be_measured_is_refused(collection: Collection, tmp_path: Path) -> None:

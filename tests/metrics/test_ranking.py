@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,14 @@ def codes(*numbers: int) -> np.ndarray:
     return np.array([[n] for n in numbers], dtype=np.uint8)
 
 
+def of(
+    measure: Callable[..., np.ndarray], case: tuple[np.ndarray, ...], **options: Any
+) -> np.ndarray:
+    """A measure of (queries, codes, labels of queries, labels)."""
+    queries, database, query_labels, labels = case
+    return measure(queries, database, query_labels=query_labels, labels=labels, **options)
+
+
 def random_case(seed: int, n: int = 60, n_bytes: int = 1) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(seed)
     database = rng.integers(0, 8, (n, n_bytes)).astype(np.uint8)
@@ -66,8 +75,8 @@ HAND = (codes(0), DATABASE, np.array([[True, False]]), LABELS)
 def test_ties_by_hand() -> None:
     """The top 2 hold 1 + 2/3 relevant ones."""
     for k, found in ((1, 1), (2, 1 + 2 / 3), (3, 1 + 4 / 3), (4, 3), (5, 3)):
-        assert expected_precision(*HAND, k=k)[0] == pytest.approx(found / k)
-        assert recall(*HAND, k=k)[0] == pytest.approx(found / 3)
+        assert of(expected_precision, HAND, k=k)[0] == pytest.approx(found / k)
+        assert of(recall, HAND, k=k)[0] == pytest.approx(found / 3)
 
 
 def test_average_precision_by_hand() -> None:
@@ -75,25 +84,25 @@ def test_average_precision_by_hand() -> None:
 
     At 2: precisions 1, 2/3, 3/4. At 3: 1, 1, 3/4. At 4: 1, 1, 1.
     """
-    assert average_precision(*HAND)[0] == pytest.approx(
+    assert of(average_precision, HAND)[0] == pytest.approx(
         ((1 + 2 / 3 + 3 / 4) + (1 + 1 + 3 / 4) + 3) / 9
     )
-    insertion = average_precision(*HAND, ties="insertion")[0]
+    insertion = of(average_precision, HAND, ties="insertion")[0]
     assert insertion == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
 
 
 def test_ndcg_by_hand() -> None:
     gain = 1 + 2 / 3 * (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5))
     ideal = 1 + 1 / np.log2(3) + 1 / np.log2(4)
-    assert ndcg(*HAND, k=5)[0] == pytest.approx(gain / ideal)
-    assert ndcg(*HAND, k=1)[0] == 1
+    assert of(ndcg, HAND, k=5)[0] == pytest.approx(gain / ideal)
+    assert of(ndcg, HAND, k=1)[0] == 1
 
 
 def test_precision_within_by_hand() -> None:
     for radius, expected in ((0, 1), (1, 3 / 4), (2, 3 / 5), (8, 3 / 5), (99, 3 / 5)):
-        assert precision_within(*HAND, radius=radius)[0] == pytest.approx(expected)
+        assert of(precision_within, HAND, radius=radius)[0] == pytest.approx(expected)
     far = (codes(0b11111111), *HAND[1:])
-    assert precision_within(*far, radius=2)[0] == 0  # an empty ball
+    assert of(precision_within, far, radius=2)[0] == 0  # an empty ball
 
 
 @pytest.mark.parametrize("name", AT_K)
@@ -115,7 +124,7 @@ def test_expectation_is_the_mean_over_all_tie_orders(name: str, k: int) -> None:
         relevant = np.repeat(labels[None, :, 0], len(orders), axis=0)
         values = trec(orders, relevant, {f"{trec_name}.{k}"})
         expected = np.mean([value[f"{trec_name}_{k}"] for value in values])
-        assert measure(*case, k=k)[0] == pytest.approx(expected, abs=1e-9)
+        assert of(measure, case, k=k)[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_full_average_precision_is_the_mean_over_all_tie_orders() -> None:
@@ -127,7 +136,7 @@ def test_full_average_precision_is_the_mean_over_all_tie_orders() -> None:
         for far in itertools.permutations(range(3, 6))
     ]
     values = trec(orders, np.repeat(labels.T, len(orders), axis=0), {"map"})
-    assert average_precision(*case)[0] == pytest.approx(np.mean([v["map"] for v in values]))
+    assert of(average_precision, case)[0] == pytest.approx(np.mean([v["map"] for v in values]))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -141,8 +150,10 @@ def test_insertion_order_agrees_with_trec_eval(seed: int) -> None:
     for k in (1, 7, 50, 150):
         for measure, trec_name in AT_K.values():
             expected = [value[f"{trec_name}_{k}"] for value in values]
-            assert measure(*case, k=k, ties="insertion") == pytest.approx(expected, abs=1e-9)
-    assert average_precision(*case, ties="insertion") == pytest.approx([v["map"] for v in values])
+            assert of(measure, case, k=k, ties="insertion") == pytest.approx(expected, abs=1e-9)
+    assert of(average_precision, case, ties="insertion") == pytest.approx(
+        [v["map"] for v in values]
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +167,7 @@ def test_insertion_order_agrees_with_trec_eval(seed: int) -> None:
     ],
 )
 def test_a_query_without_relevant_documents_is_0(measure: Measure, options: dict) -> None:
-    values = measure(*random_case(0), **options)
+    values = of(measure, random_case(0), **options)
     assert values.shape == (9,)
     assert values[0] == 0
     assert values[1:].max() > 0
@@ -164,11 +175,11 @@ def test_a_query_without_relevant_documents_is_0(measure: Measure, options: dict
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(5, n_bytes=3)
-    whole = [average_precision(*case), precision_within(*case, radius=9)]
+    whole = [of(average_precision, case), of(precision_within, case, radius=9)]
     monkeypatch.setattr("boltzhash.metrics.ties._PAIRS", 2 * len(case[1]) + 1)
     assert [len(block.distances) for block in pairs(*case)] == [2, 2, 2, 2, 1]
-    assert (average_precision(*case) == whole[0]).all()
-    assert (precision_within(*case, radius=9) == whole[1]).all()
+    assert (of(average_precision, case) == whole[0]).all()
+    assert (of(precision_within, case, radius=9) == whole[1]).all()
 
 
 def test_one_block_is_bounded() -> None:
@@ -181,30 +192,36 @@ def test_one_block_is_bounded() -> None:
 
 def test_no_queries() -> None:
     queries, database, query_labels, labels = random_case(0)
-    assert precision(queries[:0], database, query_labels[:0], labels, k=3).shape == (0,)
-    assert precision_within(queries[:0], database, query_labels[:0], labels).shape == (0,)
+    assert precision(
+        queries[:0], database, query_labels=query_labels[:0], labels=labels, k=3
+    ).shape == (0,)
+    assert precision_within(
+        queries[:0], database, query_labels=query_labels[:0], labels=labels
+    ).shape == (0,)
 
 
 @pytest.mark.parametrize("k", [0, 4])
 def test_k_beyond_the_collection_is_named(k: int) -> None:
     labels = np.ones((3, 1), dtype=bool)
     with pytest.raises(ValueError, match=f"k must be between 1 and the 3 documents, got {k}"):
-        expected_precision(codes(1), codes(1, 2, 3), labels[:1], labels, k=k)
+        expected_precision(codes(1), codes(1, 2, 3), query_labels=labels[:1], labels=labels, k=k)
 
 
 def test_wrong_arguments_are_named() -> None:
     queries, database, query_labels, labels = random_case(0)
     with pytest.raises(TypeError, match=r"labels must be a bool array .*, got int64 \(60, 4\)"):
-        precision(queries, database, query_labels, labels.astype(int), k=3)
+        precision(queries, database, query_labels=query_labels, labels=labels.astype(int), k=3)
     with pytest.raises(ValueError, match="there are 60 codes and 59 rows of labels"):
-        precision(queries, database, query_labels, labels[1:], k=3)
+        precision(queries, database, query_labels=query_labels, labels=labels[1:], k=3)
     with pytest.raises(ValueError, match="query_labels have 3 columns and labels 4"):
-        precision(queries, database, query_labels[:, :3], labels, k=3)
+        precision(queries, database, query_labels=query_labels[:, :3], labels=labels, k=3)
     with pytest.raises(ValueError, match="queries have 16 bits and codes 8"):
-        precision(np.hstack([queries, queries]), database, query_labels, labels, k=3)
+        precision(
+            np.hstack([queries, queries]), database, query_labels=query_labels, labels=labels, k=3
+        )
     with pytest.raises(ValueError, match="ties must be one of 'expected', 'insertion', got 'r'"):
-        precision(queries, database, query_labels, labels, k=3, ties="r")
+        precision(queries, database, query_labels=query_labels, labels=labels, k=3, ties="r")
     with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
-        recall(queries, database, query_labels, labels, k=0)
+        recall(queries, database, query_labels=query_labels, labels=labels, k=0)
     with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):
-        precision_within(queries, database, query_labels, labels, radius=-1)
+        precision_within(queries, database, query_labels=query_labels, labels=labels, radius=-1)

@@ -34,21 +34,24 @@ def corpus() -> dict[str, np.ndarray]:
 
 def run(corpus: dict[str, np.ndarray], **options: object) -> Report:
     methods = {name: (corpus[name][:60], corpus[name][60:]) for name in ("clean", "same", "noisy")}
-    return evaluate(methods, corpus["labels"][:60], corpus["labels"][60:], **options)  # type: ignore[arg-type]
+    return evaluate(
+        methods, query_labels=corpus["labels"][:60], labels=corpus["labels"][60:], **options
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("ties", ["expected", "insertion"])
 def test_figures_are_those_of_the_measures(corpus: dict[str, np.ndarray], ties: str) -> None:
     names = ["precision@20", "recall@30", "map", "map@10", "ndcg@15", "within@3"]
     report = run(corpus, measures=names, ties=ties)
-    case = corpus["noisy"][:60], corpus["noisy"][60:], corpus["labels"][:60], corpus["labels"][60:]
+    case = corpus["noisy"][:60], corpus["noisy"][60:]
+    labels = {"query_labels": corpus["labels"][:60], "labels": corpus["labels"][60:]}
     expected = {
-        "precision@20": precision(*case, k=20, ties=ties),
-        "recall@30": recall(*case, k=30, ties=ties),
-        "map": average_precision(*case, ties=ties),
-        "map@10": average_precision(*case, k=10, ties=ties),
-        "ndcg@15": ndcg(*case, k=15, ties=ties),
-        "within@3": precision_within(*case, radius=3),
+        "precision@20": precision(*case, **labels, k=20, ties=ties),
+        "recall@30": recall(*case, **labels, k=30, ties=ties),
+        "map": average_precision(*case, **labels, ties=ties),
+        "map@10": average_precision(*case, **labels, k=10, ties=ties),
+        "ndcg@15": ndcg(*case, **labels, k=15, ties=ties),
+        "within@3": precision_within(*case, **labels, radius=3),
     }
     assert report.measures == names
     for name, values in expected.items():
@@ -69,9 +72,9 @@ def test_marks_are_those_of_the_test(corpus: dict[str, np.ndarray]) -> None:
             axis=1,
         )
     )
-    assert report.p_value("clean", "noisy", "precision@100") == pytest.approx(3 * raw[1])
-    assert report.p_value("noisy", "clean", "precision@100") == pytest.approx(3 * raw[1])
-    assert report.p_value("clean", "same", "precision@100") == pytest.approx(
+    assert report.p_value("clean", "noisy", measure="precision@100") == pytest.approx(3 * raw[1])
+    assert report.p_value("noisy", "clean", measure="precision@100") == pytest.approx(3 * raw[1])
+    assert report.p_value("clean", "same", measure="precision@100") == pytest.approx(
         max(raw[0], 2 * raw[2])
     )
     assert report.better("clean", "precision@100") == ["noisy"]
@@ -81,8 +84,8 @@ def test_marks_are_those_of_the_test(corpus: dict[str, np.ndarray]) -> None:
 
 def test_latex_escapes_and_balances(corpus: dict[str, np.ndarray]) -> None:
     pair = corpus["clean"][:60], corpus["clean"][60:]
-    labels = corpus["labels"][:60], corpus["labels"][60:]
-    latex = evaluate({"a_b & 10%": pair, "c": pair}, *labels, measures=["map"]).to_latex()
+    labels = {"query_labels": corpus["labels"][:60], "labels": corpus["labels"][60:]}
+    latex = evaluate({"a_b & 10%": pair, "c": pair}, **labels, measures=["map"]).to_latex()
     assert r"a\_b \& 10\% &" in latex
     rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {6}
@@ -125,7 +128,7 @@ def test_wrong_arguments_are_named(corpus: dict[str, np.ndarray]) -> None:
     with pytest.raises(ValueError, match="'recall@201': K must be between 1 and the 200 documents"):
         run(corpus, measures=["recall@201"])
     with pytest.raises(ValueError, match="methods must name at least one pair of codes, got none"):
-        evaluate({}, corpus["labels"], corpus["labels"])
+        evaluate({}, query_labels=corpus["labels"], labels=corpus["labels"])
     with pytest.raises(ValueError, match="has no measure"):
         run(corpus, measures=[])
     with pytest.raises(ValueError, match="two has the measures y; one has x"):

@@ -41,13 +41,13 @@ def trec_eval(measure: str, cases: list[Case]) -> list[float]:
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_recall_is_trec_evals(k: int) -> None:
-    found = [retrieval.recall(*case, k) for case in CASES]
+    found = [retrieval.recall(*case, k=k) for case in CASES]
     assert found == pytest.approx(trec_eval(f"recall.{k}", CASES))
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_average_precision_is_trec_evals(k: int) -> None:
-    found = [retrieval.average_precision(*case, k) for case in CASES]
+    found = [retrieval.average_precision(*case, k=k) for case in CASES]
     assert found == pytest.approx(trec_eval(f"map_cut.{k}", CASES))
 
 
@@ -65,7 +65,7 @@ def test_ndcg_is_trec_evals_of_the_gains(k: int) -> None:
         (ranked, {document: 2 ** max(grade, 0) - 1 for document, grade in grades.items()})
         for ranked, grades in CASES
     ]
-    found = [retrieval.ndcg(*case, k) for case in CASES]
+    found = [retrieval.ndcg(*case, k=k) for case in CASES]
     assert found == pytest.approx(trec_eval(f"ndcg_cut.{k}", gains))
 
 
@@ -74,9 +74,9 @@ def test_by_hand() -> None:
     gained = 1 / math.log2(3) + 7 / math.log2(5)
     best = 7 + 3 / math.log2(3) + 1 / math.log2(4)
     assert retrieval.ndcg(ranked, grades) == pytest.approx(gained / best)
-    assert retrieval.recall(ranked, grades, 3) == pytest.approx(1 / 3)
+    assert retrieval.recall(ranked, grades, k=3) == pytest.approx(1 / 3)
     assert retrieval.reciprocal_rank(ranked, grades) == 1 / 2
-    assert retrieval.reciprocal_rank(ranked, grades, 1) == 0
+    assert retrieval.reciprocal_rank(ranked, grades, k=1) == 0
     assert retrieval.average_precision(ranked, grades) == pytest.approx((1 / 2 + 2 / 4) / 3)
 
 
@@ -116,7 +116,7 @@ def test_each_way_is_asked_what_can_be_answered() -> None:
 
     questions = {"a": "first", "b": "second", "c": "third", "d": "fourth"}
     judgements = {"b": {"3": 1}, "a": {"1": 2, "9": 1}, "c": {"1": 0}, "z": {"1": 1}}
-    report = evaluate_answers({"only": search}, questions, judgements, k=2)
+    report = evaluate_answers({"only": search}, questions, judgements=judgements, k=2)
     assert asked == [("first", 2), ("second", 2)]
     assert (report.n_questions, report.left_out, report.unknown_questions) == (2, 2, 1)
     assert report.measures == ["nDCG@2", "recall@2", "MRR@2", "MAP@2"]
@@ -128,7 +128,9 @@ def test_more_hits_do_not_move_the_cut_offs() -> None:
     def search(text: str, k: int) -> list[int]:
         return list(range(k))
 
-    report = evaluate_answers({"only": search}, {"q": "?"}, {"q": {"50": 1, "150": 1}}, k=200)
+    report = evaluate_answers(
+        {"only": search}, {"q": "?"}, judgements={"q": {"50": 1, "150": 1}}, k=200
+    )
     assert report.measures == ["nDCG@10", "recall@100", "MRR@200", "MAP@200"]
     assert report.mean("only", "recall@100") == 0.5
     assert report.mean("only", "MAP@200") == pytest.approx((1 / 51 + 2 / 151) / 2)
@@ -139,10 +141,10 @@ def test_nothing_to_ask_is_an_error() -> None:
     with pytest.raises(
         ValueError, match=r"1 questions \(such as '1'\) and 2 judged ones \(such as 'q1'\)"
     ):
-        evaluate_answers(ways, {"1": "?"}, {"q1": {"a": 1}, "1": {"a": 0}})
+        evaluate_answers(ways, {"1": "?"}, judgements={"q1": {"a": 1}, "1": {"a": 0}})
     with pytest.raises(ValueError, match=r"0 questions \(none\)"):
-        evaluate_answers(ways, {}, {"q1": {"a": 1}})
+        evaluate_answers(ways, {}, judgements={"q1": {"a": 1}})
     with pytest.raises(ValueError, match="at least one way of searching, got none"):
-        evaluate_answers({}, {"1": "?"}, {"1": {"a": 1}})
+        evaluate_answers({}, {"1": "?"}, judgements={"1": {"a": 1}})
     with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
-        evaluate_answers(ways, {"1": "?"}, {"1": {"a": 1}}, k=0)
+        evaluate_answers(ways, {"1": "?"}, judgements={"1": {"a": 1}}, k=0)

@@ -87,7 +87,7 @@ def test_no_space_is_left_before_the_mark() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 10, 80, 500])
 def test_a_snippet_is_never_wider_than_asked(width: int) -> None:
-    assert len(snippet(LONG + "\n\n" + LONG, "word", width)) <= width
+    assert len(snippet(LONG + "\n\n" + LONG, "word", width=width)) <= width
 
 
 def test_width_counts_characters_and_not_bytes() -> None:

@@ -125,12 +125,12 @@ def _evaluate_codes(options: argparse.Namespace) -> int:
             found = evaluate_codes(collection, options.labels, top=options.k)
         else:
             check_has_halves(collection)
-            hashers = variants(collection.hasher, options.bits or (), options.methods or ())
+            hashers = variants(collection.hasher, options.bits or (), methods=options.methods or ())
             texts, values = documents_of(collection, options.labels)
             found = compare_hashers(
                 counted(hashers, "fitting", "models", len(hashers)),
                 texts,
-                values if options.labels is not None else None,
+                labels=values if options.labels is not None else None,
                 field=options.labels or "",
                 top=options.k,
             )
@@ -152,7 +152,7 @@ def _evaluate_answers(options: argparse.Namespace) -> int:
             )
         with progress("asking", "searches") as bar:
             ways = {n: _counted(way, bar) for n, way in ways_of_searching(collection).items()}
-            answers = evaluate_answers(ways, questions, judgements, k=options.k)
+            answers = evaluate_answers(ways, questions, judgements=judgements, k=options.k)
         facts = {"collection": collection.location, "documents": len(collection), "k": options.k}
     found = replace(answers, missing_documents=missing)
     return report(options, {**facts, **found.as_json()}, str(found))

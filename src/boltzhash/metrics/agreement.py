@@ -21,7 +21,7 @@ RowNumbers = NDArray[np.int64]
 
 
 def agreement_of_codes(
-    one: Codes, other: Codes, codes: Codes, k: int | None = None, *, own: RowNumbers | None = None
+    one: Codes, other: Codes, *, codes: Codes, k: int | None = None, own: RowNumbers | None = None
 ) -> Values:
     """Of the k documents nearest to one half, the share that is nearest to the other half as well.
 
@@ -47,11 +47,11 @@ def agreement_of_codes(
     Examples
     --------
     >>> codes = np.array([[0], [1], [3], [255]], dtype=np.uint8)
-    >>> agreement_of_codes(codes[:1], codes[3:], codes, k=2)  # 0 and 1; 255 and 3
+    >>> agreement_of_codes(codes[:1], codes[3:], codes=codes, k=2)  # 0 and 1; 255 and 3
     array([0.])
-    >>> agreement_of_codes(codes[:1], codes[1:2], codes, k=2)  # 0 and 1; 1, and half of 0 and of 3
+    >>> agreement_of_codes(codes[:1], codes[1:2], codes=codes, k=2)  # 0 and 1; 1, and half of 0 and of 3
     array([0.75])
-    >>> agreement_of_codes(codes[:1], codes[1:2], codes, k=2, own=np.array([0]))
+    >>> agreement_of_codes(codes[:1], codes[1:2], codes=codes, k=2, own=np.array([0]))
     array([1.])
     """
     _check(one, other, codes, own)
@@ -70,7 +70,7 @@ def agreement_of_codes(
 
 
 def codes_of_halves(
-    hasher: Hasher, rows: sparse.csr_matrix, random_state: int = 0
+    hasher: Hasher, rows: sparse.csr_matrix, *, random_state: int = 0
 ) -> tuple[Codes, Codes]:
     """The packed codes of both halves of documents, from their tf-idf (n, n_words).
 

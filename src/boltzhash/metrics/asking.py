@@ -63,8 +63,8 @@ def measures_of(k: int) -> dict[str, Measure]:
 def evaluate_answers(
     ways: Mapping[str, Way],
     questions: Mapping[str, str],
-    judgements: Mapping[str, Grades],
     *,
+    judgements: Mapping[str, Grades],
     k: int = HITS,
     resamples: int = 10_000,
     random_state: int = 0,
@@ -91,7 +91,7 @@ def evaluate_answers(
     --------
     >>> ways = {"good": lambda text, k: ["a", "b"][:k], "poor": lambda text, k: ["x", "a"][:k]}
     >>> judgements = {"1": {"a": 1}, "2": {"b": 1}, "7": {"a": 1}}
-    >>> report = evaluate_answers(ways, {"1": "one", "2": "two", "3": "three"}, judgements)
+    >>> report = evaluate_answers(ways, {"1": "one", "2": "two", "3": "three"}, judgements=judgements)
     >>> report.mean("good", "MRR@100"), report.mean("poor", "MRR@100")
     (0.75, 0.25)
     >>> report.left_out, report.unknown_questions

@@ -72,7 +72,7 @@ def evaluate_codes(
     read = collection.in_one_generation(lambda: _read(collection, hasher, labels))
     own, k = read.cut, n_nearest(len(read.codes) - 1)
     halved = codes_of_halves(hasher, read.words)
-    agreement = agreement_of_codes(*halved, read.codes, k, own=own)
+    agreement = agreement_of_codes(*halved, codes=read.codes, k=k, own=own)
     latent = None if read.all_words is None else _latent(read.words, read.all_words, k, own)
     labelled, precision = None, None
     if labels is not None:
@@ -90,8 +90,8 @@ def evaluate_codes(
 def compare_hashers(
     hashers: Iterable[Hasher],
     texts: Sequence[str],
-    labels: Sequence[Any] | None = None,
     *,
+    labels: Sequence[Any] | None = None,
     field: str = "label",
     top: int = TOP,
 ) -> CodesReport:
@@ -154,7 +154,7 @@ class _HeldOut(NamedTuple):
         seconds = time.perf_counter() - start
         codes = hasher.encode(self.others)
         halved = codes_of_halves(hasher, self._words(hasher))
-        agreement = estimates(agreement_of_codes(*halved, codes)[:, None])[0]
+        agreement = estimates(agreement_of_codes(*halved, codes=codes)[:, None])[0]
         labelled, precision = None, None
         if self.asked is not None:
             labelled, precision = self.asked.precision(hasher.encode(self.texts), codes)
@@ -177,14 +177,14 @@ class _HeldOut(NamedTuple):
         return words[enough]
 
 
-def variants(hasher: Hasher, lengths: Sequence[int], methods: Sequence[str]) -> list[Hasher]:
+def variants(hasher: Hasher, lengths: Sequence[int], *, methods: Sequence[str]) -> list[Hasher]:
     """Hashers of these lengths and methods that are otherwise as a given one, not fitted.
 
     Without lengths, or without methods, its own. A hasher of another method takes over how texts are cut
     into words, the seed and the device.
 
     >>> from boltzhash import ITQ
-    >>> variants(ITQ(64, max_words=500), [16, 32], ["ITQ", "LSH"])[1:3]
+    >>> variants(ITQ(64, max_words=500), [16, 32], methods=["ITQ", "LSH"])[1:3]
     [ITQ(max_words=500, n_bits=32), LSH(max_words=500, n_bits=16)]
     """
     own, params = type(hasher).__name__, hasher.get_params(deep=False)

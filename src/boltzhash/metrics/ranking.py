@@ -26,10 +26,10 @@ Values = NDArray[np.float64]
 def precision(
     queries: Codes,
     codes: Codes,
+    *,
     query_labels: Labels,
     labels: Labels,
     k: int = 100,
-    *,
     ties: str = "expected",
 ) -> Values:
     """The share of relevant documents among the k nearest of each query.
@@ -55,9 +55,9 @@ def precision(
     --------
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
-    >>> precision(codes[:1], codes, labels[:1], labels, k=2)
+    >>> precision(codes[:1], codes, query_labels=labels[:1], labels=labels, k=2)
     array([0.75])
-    >>> precision(codes[:1], codes, labels[:1], labels, k=2, ties="insertion")
+    >>> precision(codes[:1], codes, query_labels=labels[:1], labels=labels, k=2, ties="insertion")
     array([1.])
     """
     if not 1 <= k <= len(codes):
@@ -68,6 +68,7 @@ def precision(
 def expected_precision(
     queries: Codes,
     codes: Codes,
+    *,
     query_labels: Labels,
     labels: Labels,
     k: int = 100,
@@ -78,19 +79,19 @@ def expected_precision(
 
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
-    >>> expected_precision(codes[:1], codes, labels[:1], labels, k=2)
+    >>> expected_precision(codes[:1], codes, query_labels=labels[:1], labels=labels, k=2)
     array([0.75])
     """
-    return precision(queries, codes, query_labels, labels, k)
+    return precision(queries, codes, query_labels=query_labels, labels=labels, k=k)
 
 
 def recall(
     queries: Codes,
     codes: Codes,
+    *,
     query_labels: Labels,
     labels: Labels,
     k: int = 100,
-    *,
     ties: str = "expected",
 ) -> Values:
     """The share of a query's relevant documents that are among its k nearest.
@@ -99,7 +100,7 @@ def recall(
 
     >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
     >>> labels = np.array([[True], [True], [False]])
-    >>> recall(codes[:1], codes, labels[:1], labels, k=1)
+    >>> recall(codes[:1], codes, query_labels=labels[:1], labels=labels, k=1)
     array([0.5])
     """
     check_integer("k", k, 1, "a positive integer")
@@ -109,10 +110,10 @@ def recall(
 def average_precision(
     queries: Codes,
     codes: Codes,
+    *,
     query_labels: Labels,
     labels: Labels,
     k: int | None = None,
-    *,
     ties: str = "expected",
 ) -> Values:
     """The mean of the precisions at the places of the relevant documents; its mean over queries is MAP.
@@ -123,7 +124,7 @@ def average_precision(
 
     >>> codes = np.array([[0], [1], [3]], dtype=np.uint8)
     >>> labels = np.array([[True], [False], [True]])
-    >>> average_precision(codes[:1], codes, labels[:1], labels)
+    >>> average_precision(codes[:1], codes, query_labels=labels[:1], labels=labels)
     array([0.83333333])
     """
     if k is not None:
@@ -136,10 +137,10 @@ def average_precision(
 def ndcg(
     queries: Codes,
     codes: Codes,
+    *,
     query_labels: Labels,
     labels: Labels,
     k: int = 100,
-    *,
     ties: str = "expected",
 ) -> Values:
     """Discounted cumulative gain of the k nearest over that of the best possible order.
@@ -149,7 +150,7 @@ def ndcg(
 
     >>> codes = np.array([[1], [0]], dtype=np.uint8)
     >>> labels = np.array([[True], [False]])
-    >>> ndcg(codes[1:], codes, labels[:1], labels, k=2)
+    >>> ndcg(codes[1:], codes, query_labels=labels[:1], labels=labels, k=2)
     array([0.63092975])
     """
     check_integer("k", k, 1, "a positive integer")
@@ -157,7 +158,7 @@ def ndcg(
 
 
 def precision_within(
-    queries: Codes, codes: Codes, query_labels: Labels, labels: Labels, radius: int = 2
+    queries: Codes, codes: Codes, *, query_labels: Labels, labels: Labels, radius: int = 2
 ) -> Values:
     """The share of relevant documents within a Hamming distance; 0 if there is no document.
 
@@ -165,7 +166,7 @@ def precision_within(
 
     >>> codes = np.array([[0], [1], [255]], dtype=np.uint8)
     >>> labels = np.array([[True], [False], [True]])
-    >>> precision_within(codes[:1], codes, labels[:1], labels, radius=1)
+    >>> precision_within(codes[:1], codes, query_labels=labels[:1], labels=labels, radius=1)
     array([0.5])
     """
     check_integer("radius", radius, 0, "an integer of 0 or more")

@@ -37,13 +37,11 @@ class _Measure(NamedTuple):
 
 def evaluate(
     methods: Mapping[str, tuple[Codes, Codes]],
+    *,
     query_labels: Labels,
     labels: Labels,
-    *,
     measures: Sequence[str] = MEASURES,
     ties: str = "expected",
-    alpha: float = 0.05,
-    resamples: int = 10_000,
     random_state: int = 0,
 ) -> Report:
     """Measure one or several methods on the same queries and compare them.
@@ -59,16 +57,17 @@ def evaluate(
         within Hamming distance R).
     ties : "expected" or "insertion"
         The expectation over random tie order, or the order (distance, insertion).
-    alpha, resamples, random_state
-        Every pair of methods is compared on every measure by a paired permutation test over the queries,
-        corrected by Holm's method for the number of pairs; p below ``alpha`` is significant.
+    random_state
+        Of the paired permutation test over the queries that compares every pair of methods on every
+        measure, corrected by Holm's method for the number of pairs; p below .05 is significant.
 
     Examples
     --------
     >>> codes = np.array([[0], [1], [254], [255]], dtype=np.uint8)
     >>> labels = np.array([[True, False], [True, False], [False, True], [False, True]])
     >>> methods = {"good": (codes, codes), "constant": (0 * codes, 0 * codes)}
-    >>> print(evaluate(methods, labels, labels, measures=["precision@2", "within@1"]))
+    >>> measures = ["precision@2", "within@1"]
+    >>> print(evaluate(methods, query_labels=labels, labels=labels, measures=measures))
     4 queries, 4 documents, ties expected
        method    precision@2  within@1  balance  correlation  distinct  entropy
     a  good      *1.0000      *1.0000   1.0000   0.7500       4         2.0000
@@ -87,8 +86,6 @@ Holm's correction for 1 pair, alpha 0.05)
         per_query=per_query,
         codes={name: code_statistics(codes) for name, (_, codes) in methods.items()},
         title=f"{len(query_labels)} queries, {len(labels)} documents, ties {ties}",
-        alpha=alpha,
-        resamples=resamples,
         random_state=random_state,
     )
 
@@ -190,7 +187,7 @@ class Report:
     def mean(self, method: str, measure: str) -> float:
         return float(self.per_query[method][measure].mean())
 
-    def p_value(self, one: str, other: str, measure: str) -> float:
+    def p_value(self, one: str, other: str, *, measure: str) -> float:
         """The p-value of the difference between two methods, corrected for the number of pairs."""
         key = (measure, one, other)
         return self.p_values[key if key in self.p_values else (measure, other, one)]
@@ -202,7 +199,7 @@ class Report:
             for other in self.methods
             if other != method
             and self.mean(method, measure) > self.mean(other, measure)
-            and self.p_value(method, other, measure) < self.alpha
+            and self.p_value(method, other, measure=measure) < self.alpha
         ]
 
     def _compare(self) -> dict[tuple[str, str, str], float]:

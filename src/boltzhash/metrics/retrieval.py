@@ -15,7 +15,7 @@ Id = str | int
 Grades = Mapping[str, int]
 
 
-def ndcg(ranked: Sequence[Id], grades: Grades, k: int = 10) -> float:
+def ndcg(ranked: Sequence[Id], grades: Grades, *, k: int = 10) -> float:
     """Normalised discounted cumulative gain: gains 2^grade − 1, discounted by log2(place + 1).
 
     1 if the first k places hold the best documents in the best order.
@@ -34,7 +34,7 @@ def _discounted(grades: Iterable[int]) -> float:
     )
 
 
-def recall(ranked: Sequence[Id], grades: Grades, k: int = 100) -> float:
+def recall(ranked: Sequence[Id], grades: Grades, *, k: int = 100) -> float:
     """The share of the relevant documents that are among the first k.
 
     >>> recall(["a", "x", "b"], {"a": 1, "b": 1}, k=2)
@@ -43,7 +43,7 @@ def recall(ranked: Sequence[Id], grades: Grades, k: int = 100) -> float:
     return len(_places(ranked, grades, k)) / _n_relevant(grades)
 
 
-def reciprocal_rank(ranked: Sequence[Id], grades: Grades, k: int | None = None) -> float:
+def reciprocal_rank(ranked: Sequence[Id], grades: Grades, *, k: int | None = None) -> float:
     """1 / the place of the first relevant document, 0 if there is none; its mean is MRR.
 
     >>> reciprocal_rank(["x", "b", "a"], {"a": 1, "b": 1})
@@ -53,7 +53,7 @@ def reciprocal_rank(ranked: Sequence[Id], grades: Grades, k: int | None = None) 
     return 1 / places[0] if places else 0.0
 
 
-def average_precision(ranked: Sequence[Id], grades: Grades, k: int | None = None) -> float:
+def average_precision(ranked: Sequence[Id], grades: Grades, *, k: int | None = None) -> float:
     """The mean over *all* relevant documents of the precision at their places; its mean is MAP.
 
     A document that is not among the first k counts 0, as in trec_eval.

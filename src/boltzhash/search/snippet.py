@@ -30,7 +30,7 @@ Cut = Callable[[str], Sequence[str]]  # a text into words
 Span = tuple[int, int]
 
 
-def snippet(text: str, query: str, width: int = 80) -> str:
+def snippet(text: str, query: str, *, width: int = 80) -> str:
     r"""The sentence with the most words of the query, the first of equals, cut to ``width``.
 
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")

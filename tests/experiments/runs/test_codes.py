@@ -41,7 +41,9 @@ def test_a_picture_is_of_the_codes_of_the_test_documents(
 
     hasher = CorrSH(16, epochs=2, neighbours=3, random_state=0, device="cpu").fit(data.train.tfidf)
     queries, database = hasher.transform(data.test.tfidf), hasher.transform(data.train.tfidf)
-    precision = expected_precision(queries, database, data.test.labels, data.train.labels, k=100)
+    precision = expected_precision(
+        queries, database, query_labels=data.test.labels, labels=data.train.labels, k=100
+    )
     assert found["precision"] == {"label-free": float(precision.mean())}
     with np.errstate(invalid="ignore"):  # bits that never change
         expected = np.nan_to_num(np.corrcoef(unpack(queries).T))

@@ -24,7 +24,9 @@ def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
     found = evaluation.expected_precision_on_device(
         *map(torch.from_numpy, (queries, codes, relevant))
     )
-    expected = expected_precision(pack(queries), pack(codes), query_labels, labels, k=100).mean()
+    expected = expected_precision(
+        pack(queries), pack(codes), query_labels=query_labels, labels=labels, k=100
+    ).mean()
     assert found == pytest.approx(expected, abs=1e-12)
 
 
