@@ -59,7 +59,7 @@ from boltzhash.collection.store import (
     Write,
 )
 from boltzhash.collection.unmatched import FilterWarning, somewhere, why_empty
-from boltzhash.corpus import Document
+from boltzhash.corpus import Document, Fields
 from boltzhash.corpus.documents import Documents, Id, Scalar, check_id, checked_documents
 from boltzhash.encoding.coding import (
     Coded,
@@ -83,6 +83,7 @@ from boltzhash.search.order import n_nearest, reordered
 from boltzhash.text.words import Words, words_of
 from boltzhash.threads import in_batches, in_threads
 
+_FIELDS = Fields(metadata=True)
 WAIT = 10.0  # seconds that a write waits for another process to finish writing
 
 
@@ -284,9 +285,7 @@ class Collection:
         self,
         paths: Iterable[str | Path],
         *,
-        text_field: str = "text",
-        id_field: str | None = None,
-        metadata: bool | Sequence[str] = True,
+        fields: Fields = _FIELDS,
         shards: str | Path | None = None,
     ) -> int:
         """Add the documents of JSONL, CSV or Parquet files, hashed on a Ray cluster; returns how many.
@@ -308,14 +307,7 @@ class Collection:
             )
         coder = Coder(hasher.fingerprint(), hasher)
         with (
-            documents_encoded_on_ray(
-                hasher,
-                paths,
-                text_field=text_field,
-                id_field=id_field,
-                metadata=metadata,
-                shards=shards,
-            ) as batches,
+            documents_encoded_on_ray(hasher, paths, fields=fields, shards=shards) as batches,
             self._store.together() as commit,
         ):
             for batch in batches:
