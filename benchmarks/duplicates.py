@@ -359,9 +359,9 @@ def is_it_there(texts: list[str]) -> dict[str, Any]:
     ]
     true = is_near_any(asked, texts)
     told: dict[str, Any] = {"asked": len(asked), "there": sum(true)}
-    with made(texts, 64) as collection:
-        collection.is_duplicate("this makes the index of words")
-        said, seconds = timed(lambda: [collection.is_duplicate(text) for text in asked])
+    with made(texts, 64) as collection, collection.snapshot() as now:
+        now.is_duplicate("this makes the index of words")
+        said, seconds = timed(lambda: [now.is_duplicate(text) for text in asked])
         told["by words"] = yes_and_no(said, true, seconds)
     return told
 

@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from boltzhash import Collection, CorrSH
+from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import sentences
 from boltzhash.text.passages import cut
@@ -164,10 +165,8 @@ def measured(
 
 def write_files(collection: Collection) -> None:
     """What is in memory, so that sizes are of all of it."""
-    store: Any = collection._store
-    store._snapshot.write()
-    if collection.passages is not None:
-        store._passages.write()
+    assert isinstance(collection.store, SqliteStore)
+    collection.store.flush()
 
 
 def learned(documents: Sequence[dict[str, str]]) -> Hasher:

@@ -234,7 +234,8 @@ def nearest(
 def check(truth: Truth, seen: Seen, folder: Path) -> dict[str, Any]:
     """Wrong answers, lost writes, and generations that nobody wrote."""
     with Collection.open(folder) as collection:
-        collection.check()
+        with collection.snapshot() as now:
+            now.check()
         final = {document.id: document.text for document in collection}
         last = int(collection.stats()["generation"])
     acknowledged = [write for write in seen.writes if write.generation is not None]

@@ -293,8 +293,8 @@ def wait_until_open(process: subprocess.Popen[bytes], port: int) -> None:
 def profile(location: Path, questions: list[Question]) -> dict[str, float]:
     """CPU microseconds of the parts of a search, each the mean over questions of its least time."""
     some = questions[:PROFILED]
-    with Collection.open(location) as collection:
-        hasher = collection.hasher
+    with Collection.open(location) as collection, collection.snapshot() as now:
+        hasher, words = now.hasher, now.words
         for question in questions[:WARM_QUESTIONS]:  # words and pages are known then
             ask(collection, question, None)
         rows = [hasher.tfidf([question.text]) for question in some]
@@ -302,18 +302,18 @@ def profile(location: Path, questions: list[Question]) -> dict[str, float]:
             by: [collection.search(question.text, 10, by=by) for question in some]
             for by in ("codes", "both")
         }
-        sought = [Sought.by_query(collection.words, question.text) for question in some]
+        sought = [Sought.by_query(words, question.text) for question in some]
         told = [ask(collection, question, "codes") for question in some]
         bodies = [json.dumps(our_search(question, None).body) for question in some]
         parts: dict[str, Callable[[int], object]] = {
             "the request validated": lambda i: SearchRequest.model_validate_json(bodies[i]),
-            "one generation held": lambda i: collection.in_one_generation(lambda: None),
+            "a snapshot opened": lambda i: collection.snapshot().close(),
             "words counted and weighed": lambda i: hasher.tfidf([some[i].text]),
             "the network": lambda i: hasher.margins(rows[i]),
             "searched by codes": lambda i: collection.search(some[i].text, 10, by="codes"),
             "searched by both": lambda i: collection.search(some[i].text, 10),
-            "hits shown, by codes": lambda i: shown(collection, found_by["codes"][i], sought[i]),
-            "hits shown, by both": lambda i: shown(collection, found_by["both"][i], sought[i]),
+            "hits shown, by codes": lambda i: shown(now, found_by["codes"][i], sought[i]),
+            "hits shown, by both": lambda i: shown(now, found_by["both"][i], sought[i]),
             "answer to bytes": lambda i: encoded(told[i]),
             "by codes without HTTP": lambda i: encoded(ask(collection, some[i], "codes")),
             "by both without HTTP": lambda i: encoded(ask(collection, some[i], None)),
@@ -328,7 +328,8 @@ def encoded(answer: answers.FoundIn) -> bytes:
 
 def ask(collection: Collection, question: Question, by: str | None) -> answers.FoundIn:
     request = SearchRequest.model_validate(our_search(question, by).body)
-    return collection.in_one_generation(lambda: search_text(collection, request))
+    with collection.snapshot() as now:
+        return search_text(now, request)
 
 
 def least_microseconds(part: Callable[[int], object], n: int) -> float:

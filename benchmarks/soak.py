@@ -369,9 +369,9 @@ async def is_done(seen: Seen, *command: str) -> bool:
 
 
 def read_all(folder: Path) -> dict[str, str]:
-    with Collection.open(folder) as collection:
-        collection.check()
-        return {str(document.id): document.text for document in collection}
+    with Collection.open(folder) as collection, collection.snapshot() as now:
+        now.check()
+        return {str(document.id): document.text for document in now}
 
 
 def check_kept(

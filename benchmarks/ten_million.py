@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from boltzhash import ITQ
 from boltzhash.collection import Collection
-from boltzhash.collection.sqlite.words import WordSnapshot
+from boltzhash.collection.sqlite.words import WordFollower
 from boltzhash.hashers import Hasher, load
 from boltzhash.search.compiled import kernel_name
 from boltzhash.server.map_file import fit_map, save_map, with_names
@@ -306,7 +306,7 @@ def add_codes(run: Run) -> Results:
     other = run._replace(at=str(run.beside("codes")))
     try:
         with (
-            mock.patch.object(WordSnapshot, "catch_up"),
+            mock.patch.object(WordFollower, "catch_up"),
             Collection.create(other.at, hasher_of(run)) as collection,
         ):
             rates = Rates(run.documents)
@@ -333,7 +333,8 @@ def open_it(run: Run) -> Results:
         by_codes = taken.until_now()
         collection.search(question)
         found = taken.until_now()
-        in_memory = sum(array.nbytes for array in collection.rows())
+        with collection.snapshot() as now:
+            in_memory = sum(array.nbytes for array in now.rows())
         sizes = run.sizes(collection)
     return {
         "open, s": opened["s"],
@@ -406,7 +407,8 @@ def duplicates(run: Run) -> Results:
     """All, with what there is to be found."""
     with Collection.open(run.at) as collection:
         taken = Taken()
-        groups = collection.duplicates()
+        with collection.snapshot() as now:
+            groups = now.duplicates()
         times = taken.until_now()
     pairs = {(group.kept, duplicate.id) for group in groups for duplicate in group.duplicates}
     known = planted(run.documents)
@@ -422,11 +424,9 @@ def make_map(run: Run) -> Results:
     """As ``boltzhash map`` does it."""
     with Collection.open(run.at) as collection:
         taken = Taken()
-        rows, model = collection.in_one_generation(
-            lambda: (collection.rows(), collection.standing().model)
-        )
-        fitted = fit_map(rows, model)
-        save_map(collection, collection.in_one_generation(lambda: with_names(collection, fitted)))
+        with collection.snapshot() as now:
+            fitted = fit_map(now.rows(), now.state.model)
+            save_map(collection, with_names(now, fitted))
         return {**taken.until_now(), "points": len(fitted.places)}
 
 
@@ -456,7 +456,8 @@ def rehash(run: Run) -> Results:
 def check(run: Run) -> Results:
     with Collection.open(run.at) as collection:
         taken = Taken()
-        collection.check()
+        with collection.snapshot() as now:
+            now.check()
         return taken.until_now()
 
 

@@ -41,7 +41,7 @@ import numpy as np
 from boltzhash import LSH
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite.word_files import WORDS_FOLDER
-from boltzhash.collection.sqlite.words import WordSnapshot
+from boltzhash.collection.sqlite.words import WordFollower
 from boltzhash.search.compiled import kernel_name
 from boltzhash.text.stopwords import function_words
 from boltzhash.version import __version__
@@ -150,7 +150,7 @@ def asked(folder: Path) -> list[str]:
 
 
 def add_without_words(folder: Path) -> Results:
-    with mock.patch.object(WordSnapshot, "catch_up"):
+    with mock.patch.object(WordFollower, "catch_up"):
         return _add(folder, folder / "without")
 
 

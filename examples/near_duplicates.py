@@ -16,7 +16,8 @@ hasher = ITQ(n_bits=128).fit(document.text for document in documents)
 
 with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library:
     library.add(documents)
-    groups = library.duplicates(min_similarity=0.8, keep="longest")
+    with library.snapshot() as now:
+        groups = now.duplicates(min_similarity=0.8, keep="longest")
     print(f"{len(documents)} docstrings, {len(groups)} groups of near-duplicates, such as")
     for group in sorted(groups, key=lambda group: len(group.duplicates), reverse=True)[:5]:
         near = [f"{other.id} ({other.similarity:.2f})" for other in group.duplicates[:3]]
@@ -29,8 +30,9 @@ with Collection.create(tempfile.mkdtemp(prefix="boltzhash-"), hasher) as library
         "a sentence more": known.text + "\nThis sentence was added later.",
         "another text": "numpy histogram\n\nCount how many samples fall into each bin.",
     }
-    for what, text in incoming.items():
-        print(f"{what}: {'there already' if library.is_duplicate(text) else 'new'}")
+    with library.snapshot() as now:
+        for what, text in incoming.items():
+            print(f"{what}: {'there already' if now.is_duplicate(text) else 'new'}")
 
     library.delete_duplicates(keep="longest")
     print(f"{len(library)} docstrings are left")

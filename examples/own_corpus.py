@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 from boltzhash import Collection, CorrSH, read_corpus
-from boltzhash.corpus import Fields
 from boltzhash.corpus.docstrings import docstring_corpus
 
 folder = Path(tempfile.mkdtemp(prefix="boltzhash-"))
@@ -32,7 +31,7 @@ hasher = CorrSH(n_bits=64, epochs=5).fit(document.text for document in read_corp
 hasher.save(folder / "model")
 
 with Collection.create(folder / "library", hasher) as library:
-    n_documents = library.add(read_corpus(corpus, fields=Fields(metadata=True)))
+    n_documents = library.add(read_corpus(corpus, metadata=True))
     print(f"{n_documents} documents of {corpus} are now in {library.location}\n")
     for question in questions:
         print(library.search(question, k=3))

@@ -14,6 +14,7 @@ import pytest
 from boltzhash import Hasher
 from boltzhash.collection import Collection
 from boltzhash.server.map_file import StoredMap, save_map
+from snapshots import Newest
 
 AXE = Path(__file__).parents[1] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = (
@@ -50,7 +51,7 @@ def site(
         collection.add(documents)
         collection.add([{"id": "hostile", "text": HOSTILE, "metadata": {"topic": HOSTILE}}])
         collection.add([{"id": "edited", "text": documents[1]["text"] + " again"}])
-        rows = collection.rows()
+        rows = Newest(collection).rows()
         grid = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32)
         stored = StoredMap(corrsh.fingerprint(), rows.places, rows.codes, grid / 10)
         save_map(collection, stored)

@@ -14,9 +14,9 @@ ENCODING_HINT = (
     "; if it has another encoding, name it with encoding= (--encoding on the command line)"
 )
 
-NO_TEXT = "; name another with Fields(text=…) (--text-field on the command line)"
-NO_ID = "; name another with Fields(id=…) (--id-field on the command line)"
-AS_STRING = "Fields(id_as_string=True) (--id-as-string on the command line)"
+NO_TEXT = "; name another with text_field= (--text-field on the command line)"
+NO_ID = "; name another with id_field= (--id-field on the command line)"
+AS_STRING = "id_as_string=True (--id-as-string on the command line)"
 
 
 def write(path: Path, content: str | bytes) -> Path:

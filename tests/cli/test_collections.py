@@ -15,6 +15,7 @@ from boltzhash.collection import Collection
 from boltzhash.storage.codes import read_codes
 from command_line import Made, refused, run, search_hits, succeed
 from small_corpus import make_records, write_jsonl
+from snapshots import Newest
 
 RECORDS = make_records(60)
 
@@ -133,7 +134,7 @@ def test_export_to_standard_output(made: Made) -> None:
 def test_exported_codes_are_those_of_encode(made: Made, tmp_path: Path) -> None:
     succeed("export", made.collection, "--codes", "-o", tmp_path / "codes")
     with Collection.open(made.collection) as collection:
-        rows, ids = collection.rows(), [document.id for document in collection]
+        rows, ids = Newest(collection).rows(), [document.id for document in collection]
         stored = read_codes(tmp_path / "codes", model=collection.hasher.fingerprint())
     np.testing.assert_array_equal(stored.codes, rows.codes)
     assert stored.ids == ids
@@ -143,7 +144,7 @@ def test_exported_codes_as_parquet(made: Made, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     with Collection.open(made.collection) as collection:
         collection.delete([document.id for document in collection if isinstance(document.id, int)])
-        rows, ids = collection.rows(), [document.id for document in collection]
+        rows, ids = Newest(collection).rows(), [document.id for document in collection]
     assert ids
     succeed("export", made.collection, "--codes", "-o", tmp_path / "codes.parquet")
     table = parquet.read_table(tmp_path / "codes.parquet")

@@ -10,6 +10,7 @@ import pytest
 from boltzhash.collection import Collection
 from command_line import Made, refused, run, succeed
 from small_corpus import write_jsonl
+from snapshots import Newest
 
 SENTENCE = [f"word{i}" for i in range(102)]  # a hundred trigrams
 EDITED = [*SENTENCE[:50], "edited", *SENTENCE[51:]]  # 97 of 103 in common
@@ -56,7 +57,7 @@ def test_json_is_what_python_gives(library: Path) -> None:
         ],
     }
     with Collection.open(library) as collection:
-        ((kept, members),) = collection.duplicates()
+        ((kept, members),) = Newest(collection).duplicates()
     assert json.loads(line) == {"kept": kept, "duplicates": [m._asdict() for m in members]}
 
 

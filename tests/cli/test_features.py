@@ -15,6 +15,7 @@ from boltzhash.collection import Collection
 from boltzhash.hashers.shared import deep
 from command_line import FIT, Fitted, names, refused, run, succeed
 from small_corpus import DOCUMENTS, TOPICS, as_jsonl, make_records, write_jsonl
+from snapshots import Newest
 
 ON_CPU = (*FIT, "--device", "cpu")
 
@@ -234,7 +235,9 @@ def test_an_interrupted_index_resumes_with_the_same_vectors(files: Files, tmp_pa
     assert "resuming after the 1024 documents that are already there" in result.err
     assert "76 documents written, 1100 in total" in result.out
     with Collection.open(library) as opened:
-        np.testing.assert_array_equal(opened.rows().codes, opened.hasher.encode(features=vectors))
+        np.testing.assert_array_equal(
+            Newest(opened).rows().codes, opened.hasher.encode(features=vectors)
+        )
 
 
 def test_without_a_model_one_is_learned_from_the_vectors(
@@ -250,7 +253,7 @@ def test_without_a_model_one_is_learned_from_the_vectors(
     with Collection.open(tmp_path / "library") as opened:
         assert opened.stats()["features"] == 6
         codes = opened.hasher.encode(features=np.load(files.vectors))
-        np.testing.assert_array_equal(opened.rows().codes, codes)
+        np.testing.assert_array_equal(Newest(opened).rows().codes, codes)
 
 
 def test_questions_are_judged_by_words_where_texts_have_no_code(

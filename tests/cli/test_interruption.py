@@ -31,6 +31,7 @@ from command_line import (
     wait_for,
 )
 from small_corpus import as_jsonl, make_records, write_jsonl
+from snapshots import Newest
 
 
 def count_epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -198,7 +199,7 @@ def test_a_killed_index_goes_on_where_it_stopped(made: Made, tmp_path: Path) -> 
     assert json.loads(result.out)["written"] == len(rows) - done
     with Collection.open(collection) as opened:
         assert [document.id for document in opened] == [row["id"] for row in rows]
-        opened.check()
+        Newest(opened).check()
 
 
 def test_add_goes_on_and_gives_up_what_was_interrupted(made: Made, tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ def test_a_cleaned_corpus_is_not_taken_for_the_one_that_was_interrupted(
     assert json.loads(run(*command, "--start-over", "--json").out)["written"] == 1100
     with Collection.open(library) as opened:
         assert [document.text for document in opened] == [record["text"] for record in cleaned]
-        opened.check()
+        Newest(opened).check()
     message = refused(*command, "--start-over", code=5)
     assert message.startswith(f"{library} is already a collection")  # a finished one stays
 
@@ -297,7 +298,7 @@ def test_an_add_whose_corpus_has_changed_says_how_to_overwrite(made: Made, tmp_p
     assert "To start over, run the same command with --upsert" in result.err
     succeed("add", made.collection, corpus, "--upsert")
     with Collection.open(made.collection) as opened:
-        assert opened.unfinished() is None
+        assert Newest(opened).state.unfinished is None
         assert [document.text for document in opened][60:] == [r["text"] for r in cleaned]
 
 

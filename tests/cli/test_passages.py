@@ -67,12 +67,12 @@ def test_an_interrupted_index_goes_on_with_the_same_passages(
     made: Made, manual: Path, tmp_path: Path
 ) -> None:
     library = tmp_path / "library"
-    with Collection.create(library, load(made.model)) as collection:
-        collection._store.write(
-            lambda _: collection._store.note_unfinished(
-                {"name": f"index {manual}", "done": 0, "last_id": None}
-            )
-        )
+    with (
+        Collection.create(library, load(made.model)) as collection,
+        collection.store.write() as transaction,
+    ):
+        note = {"name": f"index {manual}", "done": 0, "last_id": None}
+        transaction.note_unfinished(note)
     message = refused("index", made.model, manual, "-o", library, "--passages", 50)
     assert f"{library} was begun without --passages, got --passages 50" in message
 

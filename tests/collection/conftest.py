@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import json
 import os
 import shutil
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ import pytest
 
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
-from boltzhash.collection.sqlite import snapshot
+from boltzhash.collection.sqlite import codes_following
 
 from .servers import ended_by_sigterm, postgres_server
 
@@ -45,6 +47,12 @@ class Engine(Protocol):
 
     def crash(self, collection: Any) -> Any:
         """The same one, opened again after its process went without closing it."""
+
+    def saved(self, collection: Any) -> Any:
+        """All that it holds now."""
+
+    def restore(self, collection: Any, saved: Any) -> None:
+        """Put back what was saved, while the collection is open."""
 
     def close(self) -> None:
         """Everything removed."""
@@ -75,13 +83,24 @@ class Embedded:
 
     def crash(self, collection: Collection) -> Collection:
         """Leave it in the middle of a transaction that has deleted everything."""
-        connection = collection._store._database.connection
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DELETE FROM documents")
-        connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
-        with contextlib.closing(connection):  # as the system closes the files of a dead process
-            collection._is_open = False
+        store: Any = collection.store
+        with store._free_connection() as database:
+            database.connection.execute("BEGIN IMMEDIATE")
+            database.connection.execute("DELETE FROM documents")
+            database.connection.execute("UPDATE state SET generation = generation + 7")
+            database.connection.close()  # as the system closes the files of a dead process
+            store._is_closed = True
         return self._keep(Collection.open(self.location(collection)))
+
+    def saved(self, collection: Collection) -> Path:
+        self._number += 1
+        path = self._folder / f"{self._number}.sqlite"
+        copy_database(database_of(collection), path)
+        return path
+
+    def restore(self, collection: Collection, saved: Path) -> None:
+        """The same file has earlier contents; what was made from the later ones is beside it."""
+        copy_database(saved, database_of(collection))
 
     def close(self) -> None:
         for collection in self._opened:
@@ -93,16 +112,29 @@ class Embedded:
         return collection
 
 
+def database_of(collection: Collection) -> Path:
+    return Path(collection.location) / "collection.sqlite"
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """By SQLite, so that whoever has the target open reads on in the generation that it began with."""
+    with (
+        contextlib.closing(sqlite3.connect(source)) as one,
+        contextlib.closing(sqlite3.connect(target)) as other,
+    ):
+        one.backup(other)
+
+
 class EmbeddedMapped(Embedded):
     """The same with codes.map made anew all the time, so that most codes come from there."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._many = snapshot._MANY
-        snapshot._MANY = 2
+        self._many = codes_following._MANY
+        codes_following._MANY = 2
 
     def close(self) -> None:
-        snapshot._MANY = self._many
+        codes_following._MANY = self._many
         super().close()
 
 
@@ -167,12 +199,52 @@ class Postgres(Connected):
 
     def crash(self, collection: Collection) -> Collection:
         """Lose the connection in the middle of a transaction that has deleted everything."""
-        connection = collection._store._connection.psycopg
+        store: Any = collection.store
+        connection = store._taken().psycopg
         connection.execute("BEGIN")
         connection.execute("DELETE FROM documents")
         connection.execute("UPDATE state SET generation = generation + 7, n_documents = 0")
         connection.pgconn.finish()
+        store.close()
         return self._keep(Collection.open(self.location(collection)))
+
+    def saved(self, collection: Collection) -> dict[str, tuple[str, list[Any]]]:
+        store: Any = collection.store
+        with store._connection() as connection:
+            ((number,),) = connection.run("SELECT codes FROM state")
+            tables = ["documents", "models", "word_segments", "word_pages", f"codes_{number}"]
+            return {table: rows_of(connection, table) for table in (*tables, "state")}
+
+    def restore(self, collection: Collection, saved: dict[str, tuple[str, list[Any]]]) -> None:
+        """The rows are earlier ones, and numbers of segments are given out once more."""
+        store: Any = collection.store
+        with store._connection() as connection, connection.transaction():
+            for table, (columns, rows) in saved.items():
+                if table.startswith("codes_"):
+                    ((n_bits,),) = connection.run("SELECT n_bits FROM state")
+                    if rows:
+                        n_bits = len(rows[0][1])
+                    connection.run(
+                        f"CREATE TABLE IF NOT EXISTS {table} "
+                        f"(place bigint PRIMARY KEY, code bit({n_bits}), known boolean)"
+                    )
+                connection.run(f"DELETE FROM {table}")
+                marks = ", ".join(["%s"] * len(columns.split(", ")))
+                for row in rows:
+                    connection.run(
+                        f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE VALUES ({marks})",
+                        [json.dumps(value) if isinstance(value, dict) else value for value in row],
+                    )
+            connection.run(
+                "SELECT setval(pg_get_serial_sequence('word_segments', 'number'), "
+                "(SELECT coalesce(max(number), 0) + 1 FROM word_segments), false)"
+            )
+
+
+def rows_of(connection: Any, table: str) -> tuple[str, list[Any]]:
+    cursor = connection.run(f"SELECT * FROM {table}")
+    columns = ", ".join(column.name for column in cursor.description)
+    return columns, cursor.fetchall()
 
 
 def needed(package: str) -> Any:

@@ -26,7 +26,7 @@ from typing import Any
 from boltzhash import LSH
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
-from boltzhash.collection.sqlite import snapshot
+from boltzhash.collection.sqlite import codes_following
 from boltzhash.collection.sqlite import words as word_snapshot
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     verbs.BATCH = 16  # so that a rehash takes many transactions
-    snapshot._MANY = 20  # so that codes.map is made anew all the time
+    codes_following._MANY = 20  # so that codes.map is made anew all the time
     word_snapshot._MANY = 10  # and segments of words are
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps(kill_often(Path(folder) / "collection", options.kills, options.seed)))
@@ -118,7 +118,7 @@ def write_for_ever(path: Path, hashers: list[LSH], rng: random.Random, send: int
             elif operation["verb"] == "rehash":
                 collection.rehash(next(h for h in hashers if h.fingerprint() == operation["model"]))
             else:
-                collection._store._snapshot.write()
+                collection.store.flush()
             os.write(send, b'"done"\n')
             here = applied(operation, here)
 
@@ -159,17 +159,17 @@ def examine(
     path: Path, hashers: list[LSH], possible: list[tuple[Documents, str, str]], number: int
 ) -> tuple[Documents, str, str]:
     """Which of the possible states the collection is in; ends the program where it is in none."""
-    with Collection.open(path) as collection:
-        collection.check()
-        documents = [document._asdict() for document in collection]
-        model = collection.hasher.fingerprint()
+    with Collection.open(path) as collection, collection.snapshot() as now:
+        now.check()
+        documents = [document._asdict() for document in now]
+        model = now.state.model
         hasher = next(h for h in hashers if h.fingerprint() == model)
-        codes = collection._store._snapshot.rows().codes
+        codes = now.rows().codes
         if documents and (codes != hasher.transform([d["text"] for d in documents])).any():
             sys.exit(f"after kill {number}: codes are not those of the model")
         for word in WORDS:
             having = {d["id"] for d in documents if word in d["text"].split()}
-            if set(collection.search(word, MOST_FOUND, by="words").ids) != having:
+            if set(now.search(word, MOST_FOUND, by="words").ids) != having:
                 sys.exit(f"after kill {number}: {word!r} is not found where it is")
     for state in possible:
         if documents == list(state[0].values()) and model == state[1]:

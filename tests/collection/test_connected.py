@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import zlib
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,15 @@ import pytest
 from boltzhash import LSH
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
-from boltzhash.collection.collection import _CodedBatch
+from boltzhash.collection.batches import CodedBatch, write_batches
 from boltzhash.collection.engines import parse_location
 from boltzhash.collection.filters import parse_where
 from boltzhash.collection.models import Coder
-from boltzhash.collection.postgres.codes import few_pass
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Coded, Given, coded_documents
+from boltzhash.encoding.coding import Given, coded_documents
 from boltzhash.errors import CollectionBusyError, CollectionError
+from snapshots import Newest, run_in
 
 SECRET = "hunter2%2F"
 SECRETS = ("hunter2", "hunter2%2F", "hunter2/")
@@ -181,8 +181,8 @@ def test_other_clients_see_what_was_written(
         assert one.search("oven").ids == other.search("oven").ids
         assert other.stats()["bits"] == 16
         assert other.stats()["generation"] > generation
-        one.check()
-        other.check()
+        Newest(one).check()
+        Newest(other).check()
 
 
 @pytest.mark.engines
@@ -211,7 +211,7 @@ def test_an_interrupted_rehash_goes_on(
         assert done[-1] == (59, 59)
         assert collection.stats()["rehash"] is None
         assert collection.search("oven", 2, by="codes").ids == [2, 100]
-        collection.check()
+        Newest(collection).check()
 
 
 @pytest.mark.engines
@@ -222,15 +222,20 @@ def test_what_a_cluster_has_hashed_is_written(
     given = [Document(id_, "star moon", {"n": 1}) for id_ in (3, "new")]
     with Collection.create(f"{url}#{name}", hasher) as collection:
         collection.add(documents(5))
-        store = collection._store
+        store = collection.store
         for coder in (hasher, other_hasher):
             batch = [Given(document) for document in given]
             made_by = Coder(coder.fingerprint(), coder)
-            coded = _CodedBatch(made_by, batch, coded_documents(coder, batch))
-            collection._write_coded(coded, collection._upserted, store.write)
+            coded = CodedBatch(made_by, batch, coded_documents(coder, batch))
+            write_batches(
+                store,
+                [coded],
+                lambda model: Coder(model, store.load_model(model)),
+                lambda transaction, batch: transaction.upsert(batch.coded),
+            )
             assert [document.id for document in collection] == [0, 1, 2, 3, 4, "new"]
             assert collection.get(3) == given[0]
-            collection.check()
+            Newest(collection).check()
 
 
 @pytest.mark.engines
@@ -292,18 +297,25 @@ def test_exact_search_does_not_use_the_index(
     with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
         collection.add(documents(3000))
         collection.build_approximate(["star moon"])
-        run = collection._store._run
+        run = partial(run_in, collection)
         bits = "0" * 64
         exact = (
-            "SELECT place FROM codes ORDER BY hamming_distance(code, %s::bit(64)), place LIMIT 5"
+            "SELECT place FROM codes_1 ORDER BY hamming_distance(code, %s::bit(64)), place LIMIT 5"
         )
         near = (
-            "SELECT place FROM distinct_codes JOIN codes USING (code) "
-            "ORDER BY distinct_codes.code <~> %s::bit(64) LIMIT 5"
+            "SELECT place FROM distinct_codes_1 AS near JOIN codes_1 USING (code) "
+            "ORDER BY near.code <~> %s::bit(64) LIMIT 5"
         )
         run("SET enable_seqscan = off")
         assert "nearest" not in str(run(f"EXPLAIN {exact}", [bits]).fetchall())
         assert "nearest" in str(run(f"EXPLAIN {near}", [bits]).fetchall())
+
+
+def set_scans(collection: Collection, *, on: bool) -> None:
+    """As if pgvector went on looking where its candidates are too few, or as if it did not."""
+    store: Any = collection.store
+    with store._connection() as connection:
+        connection.scans_on = on
 
 
 def sharing_codes(n_texts: int, n_each: int) -> list[dict[str, Any]]:
@@ -323,8 +335,8 @@ def test_documents_that_share_a_code_hide_no_others(
     queries = [" ".join(pair) for pair in itertools.pairwise(WORDS)]
     with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
         collection.add(given)
-        collection._store._connection.scans_on = scans_on
-        collection._store._run("SET enable_seqscan = off")  # so few codes would be read without it
+        set_scans(collection, on=scans_on)
+        run_in(collection, "SET enable_seqscan = off")  # so few codes would be read without it
         about = collection.build_approximate(queries, k=500, recall=1.0)
         assert (about["effort"], about["recall"]) == (100, 1.0)
         for query in queries:
@@ -347,13 +359,14 @@ def test_the_index_follows_what_is_written(
         collection.upsert([{"id": "twin", "text": "sail"}, {"id": 0, "text": "sail"}])
         assert collection.search("sail", 2, approximate=True).ids == [0, "twin"]
         collection.delete([i for i in range(100) if i % 20])
-        run = collection._store._run
-        kept = run("SELECT code::text FROM distinct_codes ORDER BY 1").fetchall()
-        assert kept == run("SELECT DISTINCT code::text FROM codes ORDER BY 1").fetchall()
+        run = partial(run_in, collection)
+        kept = run("SELECT code::text FROM distinct_codes_1 ORDER BY 1").fetchall()
+        assert kept == run("SELECT DISTINCT code::text FROM codes_1 ORDER BY 1").fetchall()
         assert 1 < len(kept) < 5
 
         collection.rehash(other_hasher)
-        assert run("SELECT to_regclass('distinct_codes')").fetchone() == (None,)
+        for number in (1, 2):
+            assert run(f"SELECT to_regclass('distinct_codes_{number}')").fetchone() == (None,)
         collection.add([{"id": "last", "text": "anchor"}])  # nothing is left that would miss them
         collection.build_approximate(["star moon"])
         assert collection.search("anchor", 1, approximate=True).ids == ["last"]
@@ -368,18 +381,21 @@ def test_where_few_pass_a_filter_search_is_exact(
     given = [{**d, "metadata": {"rare": d["id"] % 150 == 7}} for d in documents(3000)]
     with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
         collection.add(given)
-        connection = collection._store._connection
-        connection.scans_on = scans_on
+        set_scans(collection, on=scans_on)
         collection.build_approximate(["star moon"])
-        connection.run("SET enable_seqscan = off")  # so few codes would be read without the index
-        connection.run("SET hnsw.max_scan_tuples = 300")
+        run_in(
+            collection, "SET enable_seqscan = off"
+        )  # so few codes would be read without the index
+        run_in(collection, "SET hnsw.max_scan_tuples = 300")
         for query in ("star moon", "anchor", "sail butter"):
             exact = collection.search(query, 10, by="codes", where={"rare": True})
             found = collection.search(query, 10, where={"rare": True}, approximate=True)
             assert (len(found), found.ids) == (10, exact.ids)
-        assert few_pass(connection, parse_where({"rare": True}), 10, 300)
-        assert not few_pass(connection, parse_where({"rare": False}), 10, 300)
-        assert not few_pass(connection, parse_where({"rare": True}), 10, 20_000)
+        with collection.snapshot() as now:
+            few_pass = now._inner._codes.few_pass  # type: ignore[attr-defined]
+            assert few_pass(parse_where({"rare": True}), 10, 300)
+            assert not few_pass(parse_where({"rare": False}), 10, 300)
+            assert not few_pass(parse_where({"rare": True}), 10, 20_000)
 
 
 @pytest.mark.engines
@@ -389,12 +405,11 @@ def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: flo
         Collection.create(f"{postgres_url}#{name}", hasher) as one,
         Collection.open(f"{postgres_url}#{name}", wait=wait) as other,
     ):
-
-        def write_meanwhile(_: Any) -> None:
-            with pytest.raises(CollectionBusyError, match=f"has been writing for {wait} s"):
-                other.add(documents(3))
-
-        one._store.write(write_meanwhile)
+        with (
+            one.store.write(),
+            pytest.raises(CollectionBusyError, match=f"has been writing for {wait} s"),
+        ):
+            other.add(documents(3))
         assert len(other) == 0
         assert other.add(documents(3)) == 3
 
@@ -403,7 +418,7 @@ def test_writers_take_turns(postgres_url: str, name: str, hasher: LSH, wait: flo
 def test_a_lost_connection_is_made_again(postgres_url: str, name: str, hasher: LSH) -> None:
     with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection.add(documents(3))
-        collection._store._connection.psycopg.pgconn.finish()
+        run_in(collection, "SELECT 1").connection.pgconn.finish()
         assert len(collection) == 3
 
 
@@ -422,19 +437,19 @@ def test_ids_that_postgres_cannot_hold_are_refused(
 def test_a_changed_code_is_found(postgres_url: str, name: str, hasher: LSH) -> None:
     with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
         collection.add(documents(3))
-        collection.check()
-        collection._store._run("UPDATE codes SET code = ~code WHERE place = 2")
+        Newest(collection).check()
+        run_in(collection, "UPDATE codes_1 SET code = ~code WHERE place = 2")
         with pytest.raises(CollectionError, match="codes of documents 0 to 2"):
-            collection.check()
-        collection._store._run("DELETE FROM codes WHERE place = 2")
+            Newest(collection).check()
+        run_in(collection, "DELETE FROM codes_1 WHERE place = 2")
         with pytest.raises(CollectionError, match="counts 3 documents and has 2 codes"):
-            collection.check()
+            Newest(collection).check()
 
 
 @pytest.mark.engines
 def test_another_format_is_refused(postgres_url: str, name: str, hasher: LSH) -> None:
     with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
-        collection._store._run("UPDATE state SET format_version = 7")
+        run_in(collection, "UPDATE state SET format_version = 7")
     with pytest.raises(CollectionError, match="format version 7, this boltzhash reads 1: index"):
         Collection.open(f"{postgres_url}#{name}")
 
@@ -442,27 +457,20 @@ def test_another_format_is_refused(postgres_url: str, name: str, hasher: LSH) ->
 @pytest.mark.engines
 def test_a_damaged_model_is_refused(postgres_url: str, name: str, hasher: LSH) -> None:
     with Collection.create(f"{postgres_url}#{name}", hasher) as collection:
-        collection._store._run("UPDATE models SET contents = 'x' WHERE file = 'config.json'")
+        run_in(collection, "UPDATE models SET contents = 'x' WHERE file = 'config.json'")
     with pytest.raises(CollectionError, match=r"the model of .* is damaged: config\.json"):
         Collection.open(f"{postgres_url}#{name}")
 
 
 @pytest.mark.engines
-def test_a_check_is_of_one_generation(
-    postgres_url: str, name: str, hasher: LSH, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_is_of_one_generation(postgres_url: str, name: str, hasher: LSH) -> None:
     """What others write meanwhile is no damage."""
     with (
         Collection.create(f"{postgres_url}#{name}", hasher) as one,
         Collection.open(f"{postgres_url}#{name}") as other,
     ):
         one.add(documents(3))
-        read = one._store.coded_here
-
-        def read_late() -> Iterator[Coded]:
+        with one.snapshot() as now:
             other.upsert([{"id": 0, "text": "bread butter oven"}, {"id": 9, "text": "star"}])
-            return read()
-
-        monkeypatch.setattr(one._store, "coded_here", read_late)
-        one.check()
+            now.check()
         assert len(one) == 4

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    Bundle,
     RuleBasedStateMachine,
     initialize,
     invariant,
+    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -34,6 +36,7 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
 from boltzhash.text.words import Words
+from snapshots import Newest
 
 # Of what a random filter asks for, many collections have nothing.
 pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
@@ -244,15 +247,49 @@ WHERES = st.one_of(
 DOCUMENTS = st.fixed_dictionaries({"id": IDS, "text": TEXTS, "metadata": METADATA})
 
 
-class Histories(RuleBasedStateMachine):
-    """Random lives of a collection, compared with the oracle at every step."""
+WHICH = st.integers(0, 3)  # of the newest generation and the snapshots that are held
 
-    texts = Bundle("texts")
+
+class Histories(RuleBasedStateMachine):
+    """Random lives of a collection, compared with the oracle at every step.
+
+    Snapshots are held meanwhile, and each is asked the same as the newest generation.
+    """
 
     def __init__(self, engine: Any, hashers: list[Hasher]) -> None:
         super().__init__()
         self.engine = engine
         self.hashers = hashers
+        self.held: list[tuple[Any, Oracle]] = []
+        self.saved: tuple[Any, Oracle] | None = None
+
+    def one(self, which: int) -> tuple[Any, Oracle]:
+        """The newest generation, or a snapshot that is held, with what it must say."""
+        every = [(Newest(self.collection), self.oracle), *self.held]
+        return every[which % len(every)]
+
+    @rule()
+    def hold(self) -> None:
+        self.held.append((self.collection.snapshot(), copy.deepcopy(self.oracle)))
+
+    @precondition(lambda self: self.held)
+    @rule(which=WHICH)
+    def let_go(self, which: int) -> None:
+        snapshot, _ = self.held.pop(which % len(self.held))
+        snapshot.close()
+        with pytest.raises(ValueError, match=r"the snapshot of .* is closed"):
+            snapshot.search("star")
+
+    @rule()
+    def save(self) -> None:
+        self.saved = self.engine.saved(self.collection), copy.deepcopy(self.oracle)
+
+    @precondition(lambda self: self.saved is not None)
+    @rule()
+    def restore(self) -> None:
+        assert self.saved is not None
+        self.engine.restore(self.collection, self.saved[0])
+        self.oracle = copy.deepcopy(self.saved[1])
 
     @initialize()
     def create(self) -> None:
@@ -278,34 +315,38 @@ class Histories(RuleBasedStateMachine):
     def delete(self, ids: list[Id]) -> None:
         assert self.collection.delete(ids) == self.oracle.delete(ids)
 
-    @rule(text=ASKED, k=st.integers(1, 20), where=WHERES)
-    def search(self, text: str, k: int, where: Any) -> None:
-        matches = self.collection.search(text, k, by="codes", where=where)
-        assert found(matches) == self.oracle.search(text, where)[:k]
-        assert matches.documents == [self.oracle.documents[id_] for id_ in matches.ids]
-        assert (matches.known_words == 0) == (not self.oracle.knows(text))
+    @rule(text=ASKED, k=st.integers(1, 20), where=WHERES, which=WHICH)
+    def search(self, text: str, k: int, where: Any, which: int) -> None:
+        now, oracle = self.one(which)
+        matches = now.search(text, k, by="codes", where=where)
+        assert found(matches) == oracle.search(text, where)[:k]
+        assert matches.documents == [oracle.documents[id_] for id_ in matches.ids]
+        assert (matches.known_words == 0) == (not oracle.knows(text))
 
-    @rule(text=ASKED, k=st.integers(1, 9), where=WHERES)
-    def reorder(self, text: str, k: int, where: Any) -> None:
-        matches = self.collection.search(text, k, where=where, order="words")
-        assert found(matches) == self.oracle.search(text, where, by_words=True)[:k]
+    @rule(text=ASKED, k=st.integers(1, 9), where=WHERES, which=WHICH)
+    def reorder(self, text: str, k: int, where: Any, which: int) -> None:
+        now, oracle = self.one(which)
+        matches = now.search(text, k, where=where, order="words")
+        assert found(matches) == oracle.search(text, where, by_words=True)[:k]
 
-    @rule(text=QUESTIONS, where=WHERES, by=st.sampled_from(["words", "both"]))
-    def ask(self, text: str, where: Any, by: str) -> None:
+    @rule(text=QUESTIONS, where=WHERES, by=st.sampled_from(["words", "both"]), which=WHICH)
+    def ask(self, text: str, where: Any, by: str, which: int) -> None:
+        now, oracle = self.one(which)
         """All that are found."""
-        matches = self.collection.search(text, 100, by=by, where=where)
-        expected = self.oracle.ranked(text, where, by=by)
+        matches = now.search(text, 100, by=by, where=where)
+        expected = oracle.ranked(text, where, by=by)
         assert {hit.id: hit.score for hit in matches} == pytest.approx(expected, rel=1e-4, abs=1e-6)
-        places = {id_: place for place, id_ in enumerate(self.oracle.documents)}
+        places = {id_: place for place, id_ in enumerate(oracle.documents)}
         ranks = [(-(hit.score or 0.0), hit.distance, places[hit.id]) for hit in matches]
         assert ranks == sorted(ranks)
-        assert matches.documents == [self.oracle.documents[id_] for id_ in matches.ids]
+        assert matches.documents == [oracle.documents[id_] for id_ in matches.ids]
 
-    @rule(text=TEXTS, radius=st.integers(0, 16), where=WHERES)
-    def within(self, text: str, radius: int, where: Any) -> None:
-        code = self.oracle.hasher.transform([text])[0]
-        matches = self.collection.within(code, radius, where=where)
-        expected = [hit for hit in self.oracle.search(code, where) if hit[1] <= radius]
+    @rule(text=TEXTS, radius=st.integers(0, 16), where=WHERES, which=WHICH)
+    def within(self, text: str, radius: int, where: Any, which: int) -> None:
+        now, oracle = self.one(which)
+        code = oracle.hasher.transform([text])[0]
+        matches = now.within(code, radius, where=where)
+        expected = [hit for hit in oracle.search(code, where) if hit[1] <= radius]
         assert found(matches) == expected
         assert matches.known_words is None
 
@@ -313,20 +354,22 @@ class Histories(RuleBasedStateMachine):
         least=st.sampled_from([0.3, 0.5, 0.8, 1.0]),
         keep=st.sampled_from(["first", "longest", "newest"]),
         text=TEXTS,
+        which=WHICH,
     )
-    def duplicates(self, least: float, keep: str, text: str) -> None:
-        found = self.collection.duplicates(least, keep=keep)
+    def duplicates(self, least: float, keep: str, text: str, which: int) -> None:
+        now, oracle = self.one(which)
+        found = now.duplicates(least, keep=keep)
         assert [(kept, list(map(tuple, members))) for kept, members in found] == (
-            self.oracle.duplicates(least, keep)
+            oracle.duplicates(least, keep)
         )
-        assert self.collection.is_duplicate(text, least) == self.oracle.is_duplicate(text, least)
+        assert now.is_duplicate(text, least) == oracle.is_duplicate(text, least)
 
     @rule(least=st.sampled_from([0.5, 1.0]), keep=st.sampled_from(["first", "newest"]))
     def delete_duplicates(self, least: float, keep: str) -> None:
         groups = self.oracle.duplicates(least, keep)
         assert len(self.collection.delete_duplicates(least, keep=keep)) == len(groups)
         self.oracle.delete([id_ for _, members in groups for id_, _ in members])
-        assert self.collection.duplicates(least, keep=keep) == []
+        assert Newest(self.collection).duplicates(least, keep=keep) == []
 
     @rule(number=st.integers(0, 1))
     def rehash(self, number: int) -> None:
@@ -341,19 +384,30 @@ class Histories(RuleBasedStateMachine):
     def crash(self) -> None:
         self.collection = self.engine.crash(self.collection)
 
-    @rule(id_=IDS)
-    def get(self, id_: Id) -> None:
-        assert self.collection.get(id_) == self.oracle.documents.get(id_)
+    @rule(id_=IDS, which=WHICH)
+    def get(self, id_: Id, which: int) -> None:
+        now, oracle = self.one(which)
+        assert now.get(id_) == oracle.documents.get(id_)
         assert (id_ in self.collection) == (id_ in self.oracle.documents)
+
+    @rule(which=WHICH)
+    def check(self, which: int) -> None:
+        self.one(which)[0].check()
 
     @invariant()
     def holds_the_same(self) -> None:
-        assert len(self.collection) == len(self.oracle.documents)
-        assert list(self.collection) == list(self.oracle.documents.values())
+        every = [(self.collection, self.oracle), *self.held] if hasattr(self, "collection") else []
+        for now, oracle in every:
+            assert len(now) == len(oracle.documents)
+            assert list(now) == list(oracle.documents.values())
 
     def teardown(self) -> None:
+        for snapshot, _ in self.held:
+            snapshot.check()
+            snapshot.close()
         if hasattr(self, "collection"):
-            self.collection.check()
+            Newest(self.collection).check()
+            self.collection.close()
 
 
 def test_random_histories(engine: Any, hasher: Hasher, other_hasher: Hasher) -> None:
@@ -432,7 +486,7 @@ def test_many_batches_and_a_generator(engine: Any, hasher: Hasher) -> None:
 
 def test_drift_is_that_of_the_documents_inserted_last(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
-    assert collection.drift() is None  # of no documents
+    assert Newest(collection).drift() is None  # of no documents
     texts = [f"star {'moon' if i % 3 else 'quasar'} x{i}" for i in range(LATEST + 60)]
     collection.add({"id": i, "text": text} for i, text in enumerate(texts))
     collection.upsert([{"id": 3, "text": "bread"}])  # which keeps its place
@@ -441,7 +495,7 @@ def test_drift_is_that_of_the_documents_inserted_last(engine: Any, hasher: Hashe
     documents = [Document(i, "bread" if i == 3 else texts[i]) for i in left[-LATEST:]]
     assert documents[0].id == 58
     expected = measured_drift(hasher, coded_documents(hasher, [Given(d) for d in documents]))
-    assert collection.drift() == expected
+    assert Newest(collection).drift() == expected
     assert expected is not None
     assert expected.documents == LATEST
 
@@ -462,13 +516,15 @@ def test_duplicates(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
     collection.add({"id": id_, "text": text} for id_, text in NEAR)
     seen: list[tuple[int, int]] = []
-    groups = collection.duplicates(on_batch=lambda done, total: seen.append((done, total)))
+    groups = Newest(collection).duplicates(on_batch=lambda done, total: seen.append((done, total)))
     assert groups == [("a", [("b", 16 / 18), ("d", 1.0)])]
     assert (groups[0].kept, groups[0].duplicates[0].id) == ("a", "b")
     assert seen[-1] == (7, 7)
-    assert collection.duplicates(keep="newest") == [("d", [("a", 1.0), ("b", 16 / 18)])]
-    assert collection.duplicates(keep="longest") == [("b", [("a", 16 / 18), ("d", 16 / 18)])]
-    assert collection.duplicates(0.9) == [("a", [("d", 1.0)])]
+    assert Newest(collection).duplicates(keep="newest") == [("d", [("a", 1.0), ("b", 16 / 18)])]
+    assert Newest(collection).duplicates(keep="longest") == [
+        ("b", [("a", 16 / 18), ("d", 16 / 18)])
+    ]
+    assert Newest(collection).duplicates(0.9) == [("a", [("d", 1.0)])]
 
 
 def test_texts_of_a_template_are_no_duplicates(engine: Any, hasher: Hasher) -> None:
@@ -478,35 +534,35 @@ def test_texts_of_a_template_are_no_duplicates(engine: Any, hasher: Hasher) -> N
     texts = {name: f"the {name} {boilerplate} is a {name}" for name in ("star", "planet", "moon")}
     collection.add({"id": name, "text": text} for name, text in texts.items())
     collection.add([{"id": "again", "text": texts["planet"] + "!"}])
-    assert collection.duplicates() == [("planet", [("again", 1.0)])]
-    assert collection.is_duplicate(texts["moon"])
-    assert not collection.is_duplicate(texts["moon"].replace("moon", "comet"))
+    assert Newest(collection).duplicates() == [("planet", [("again", 1.0)])]
+    assert Newest(collection).is_duplicate(texts["moon"])
+    assert not Newest(collection).is_duplicate(texts["moon"].replace("moon", "comet"))
 
 
 def test_is_duplicate(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
     collection.add({"id": id_, "text": text} for id_, text in NEAR)
-    assert collection.is_duplicate(SENTENCE.upper())
-    assert collection.is_duplicate(SENTENCE + " at last")
-    assert not collection.is_duplicate(SENTENCE + " at last", 0.95)
-    assert collection.is_duplicate("Bread, and butter")
-    assert not collection.is_duplicate("bread and jam")
-    assert not collection.is_duplicate("")
+    assert Newest(collection).is_duplicate(SENTENCE.upper())
+    assert Newest(collection).is_duplicate(SENTENCE + " at last")
+    assert not Newest(collection).is_duplicate(SENTENCE + " at last", 0.95)
+    assert Newest(collection).is_duplicate("Bread, and butter")
+    assert not Newest(collection).is_duplicate("bread and jam")
+    assert not Newest(collection).is_duplicate("")
     collection.upsert([{"id": "c", "text": "x y z"}, {"id": "h", "text": "unheard-of"}])
-    assert not collection.is_duplicate("bread and butter")
-    assert collection.is_duplicate("X, Y, Z")  # single letters only
-    assert collection.is_duplicate("unheard of")  # none of its words is known to the model
+    assert not Newest(collection).is_duplicate("bread and butter")
+    assert Newest(collection).is_duplicate("X, Y, Z")  # single letters only
+    assert Newest(collection).is_duplicate("unheard of")  # none of its words is known to the model
     collection.delete(["c"])
-    assert not collection.is_duplicate("x y z")
+    assert not Newest(collection).is_duplicate("x y z")
 
 
 def test_duplicates_are_deleted(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
     collection.add({"id": id_, "text": text} for id_, text in NEAR)
-    groups = collection.duplicates(keep="newest")
+    groups = Newest(collection).duplicates(keep="newest")
     assert collection.delete_duplicates(keep="newest") == groups
     assert [document.id for document in collection] == ["c", "d", "e", "f", "g"]
-    assert collection.delete_duplicates() == collection.duplicates() == []
+    assert collection.delete_duplicates() == Newest(collection).duplicates() == []
 
 
 def test_nothing_is_deleted_where_others_have_written(engine: Any, hasher: Hasher) -> None:
@@ -514,24 +570,13 @@ def test_nothing_is_deleted_where_others_have_written(engine: Any, hasher: Hashe
     collection = engine.create(hasher)
     collection.add({"id": id_, "text": text} for id_, text in NEAR)
 
-    class Meanwhile:
-        """Somebody who writes between finding and deleting."""
+    def write_meanwhile(*_: int) -> None:
+        collection.upsert([{"id": "d", "text": "no copy any more"}])
 
-        def __init__(self) -> None:
-            self.read, self.done = collection._store.read, False
-
-        def __call__(self, answer: Any) -> Any:
-            found = self.read(answer)
-            if not self.done:
-                self.done = True
-                collection.upsert([{"id": "d", "text": "no copy any more"}])
-            return found
-
-    collection._store.read = Meanwhile()
     with pytest.raises(
         CollectionBusyError, match="was written to while duplicates were looked for"
     ):
-        collection.delete_duplicates()
+        collection.delete_duplicates(on_batch=write_meanwhile)
     assert [document.id for document in collection] == [id_ for id_, _ in NEAR]
 
 
@@ -539,18 +584,18 @@ def test_nothing_is_deleted_where_others_have_written(engine: Any, hasher: Hashe
 def test_a_similarity_is_a_share(engine: Any, hasher: Hasher, value: Any) -> None:
     collection = engine.create(hasher)
     for ask in (
-        collection.duplicates,
+        Newest(collection).duplicates,
         collection.delete_duplicates,
-        lambda value: collection.is_duplicate("star", value),
+        lambda value: Newest(collection).is_duplicate("star", value),
     ):
         with pytest.raises(ValueError, match="min_similarity must be a number above 0 and at most"):
             ask(value)
     with pytest.raises(
         ValueError, match="keep must be one of 'first', 'longest', 'newest', got 'last'"
     ):
-        collection.duplicates(keep="last")
+        Newest(collection).duplicates(keep="last")
     with pytest.raises(TypeError, match="text must be a string, got int"):
-        collection.is_duplicate(7)
+        Newest(collection).is_duplicate(7)
 
 
 def test_a_duplicate_id_leaves_the_batch_out_and_the_earlier_ones_in(
@@ -723,7 +768,7 @@ def test_export_has_everything(engine: Any, hasher: Hasher, tmp_path: Path) -> N
         {"id": "1", "text": "", "metadata": {}},
     ]
     collection.add(documents)
-    assert collection.export(tmp_path / "out.jsonl") == 2
+    assert Newest(collection).export(tmp_path / "out.jsonl") == 2
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line) for line in lines if line] == documents
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
@@ -743,7 +788,7 @@ def test_stats_are_the_same_whatever_keeps_them(engine: Any, hasher: Hasher) -> 
     assert stats["no_known_word"] == 1
     assert stats["model"] == hasher.fingerprint()
     assert stats["unfinished"] is stats["rehash"] is stats["approximate"] is None
-    assert stats["generation"] == collection.written_generation
+    assert stats["generation"] == 2
     json.dumps(stats)
 
 
@@ -758,7 +803,7 @@ def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
     with pytest.raises(InterruptedError):
         collection.add_resumably(interrupted(), "all")
     collection = engine.reopen(collection)
-    unfinished = collection.unfinished()
+    unfinished = Newest(collection).state.unfinished
     assert collection.stats()["unfinished"] == unfinished
     assert len(unfinished.pop("checksum")) == 64
     assert unfinished == {"name": "all", "done": 2048, "last_id": 2047}
@@ -769,7 +814,7 @@ def test_an_interrupted_add_resumes(engine: Any, hasher: Hasher) -> None:
     with pytest.raises(ChangedDocumentsError, match="up to number 2047 are no longer those"):
         collection.add_resumably([{"id": 0, "text": "cleaned"}, *documents[1:]], "all")
     assert collection.add_resumably(documents, "all") == 452
-    assert collection.unfinished() is None
+    assert Newest(collection).state.unfinished is None
     assert [document.id for document in collection] == list(range(2500))
 
 
@@ -785,7 +830,7 @@ def test_a_backup_is_a_collection_in_a_folder(engine: Any, hasher: Hasher, tmp_p
         assert [document.id for document in backup] == [i for i in range(30) if i != 7]
         assert backup.hasher.fingerprint() == hasher.fingerprint()
         assert found(backup.search("oven", 3)) == [(0, 0), (2, 0), (4, 0)]
-        backup.check()
+        Newest(backup).check()
 
 
 def test_documents_are_found_by_their_places(engine: Any, hasher: Hasher) -> None:
@@ -793,14 +838,19 @@ def test_documents_are_found_by_their_places(engine: Any, hasher: Hasher) -> Non
     texts = ["star", "oven", "", "moon bread"]
     collection.add({"id": f"d{i}", "text": text} for i, text in enumerate(texts))
     collection.delete(["d1"])
-    rows = collection.rows()
+    rows = Newest(collection).rows()
     kept = ["star", "", "moon bread"]
     np.testing.assert_array_equal(rows.codes, hasher.transform(kept))
     assert rows.known.tolist() == [True, False, True]
-    assert [document.text for document in collection.documents_at(rows.places)] == kept
+    assert [document.text for document in Newest(collection).documents_at(rows.places)] == kept
     gone = np.array([10**9])
-    assert collection.ids_at(np.concatenate([rows.places[::-1], gone])) == ["d3", "d2", "d0", None]
-    coded = collection.find(["d3", "d1", "nobody"])
+    assert Newest(collection).ids_at(np.concatenate([rows.places[::-1], gone])) == [
+        "d3",
+        "d2",
+        "d0",
+        None,
+    ]
+    coded = Newest(collection).find(["d3", "d1", "nobody"])
     assert list(coded) == ["d3"]
     assert coded["d3"].code == rows.codes[2].tobytes()
     assert coded["d3"].document == Document("d3", "moon bread", {})
@@ -826,16 +876,20 @@ def test_values_of_fields_are_counted(engine: Any, hasher: Hasher) -> None:
         {"lang": None, "year": "2020", "true": False},
     ]
     collection.add({"id": i, "text": "star", "metadata": data} for i, data in enumerate(given))
-    values = collection.field_values(2)
+    values = Newest(collection).field_values(2)
     assert values["lang"] == [("en", 2), ("de", 1)]
     assert values["year"][0] == (2020, 2)
     assert sorted(values) == sorted(["lang", "year", "tags", "true", 'é"'])
-    assert {type(value) for value, _ in collection.field_values(9)["true"]} == {bool, int}
+    assert {type(value) for value, _ in Newest(collection).field_values(9)["true"]} == {bool, int}
     assert values['é"'] == [("\0", 1)]
-    places = collection.rows().places.tolist()
-    assert collection.values_of("lang") == dict(zip(places, ["de", "en", "en"], strict=False))
-    assert collection.values_of("tags") == {}
-    assert collection.values_of("nothing") == {}
+    places = Newest(collection).rows().places.tolist()
+    lang = Newest(collection).column("lang")
+    assert lang.values == ["de", "en"]
+    assert sorted(zip(lang.places.tolist(), lang.numbers.tolist(), strict=True)) == [
+        *zip(places, [0, 1, 1], strict=False)
+    ]
+    assert Newest(collection).column("tags").values == ["a"]
+    assert Newest(collection).column("nothing").values == []
 
 
 def test_what_matches_is_counted_by_the_values_of_fields(engine: Any, hasher: Hasher) -> None:
@@ -899,14 +953,14 @@ def test_a_walk_through_the_collection_sees_what_stays(engine: Any, hasher: Hash
     collection = engine.create(hasher)
     collection.add({"id": i, "text": f"star {i}", "metadata": {"n": i}} for i in range(7))
     collection.delete([2, 6])
-    first = collection.page(0, 3)
+    first = Newest(collection).page(0, 3)
     assert [coded.document.id for _, coded in first] == [0, 1, 3]
-    assert first[0][1] == collection.find([0])[0]
+    assert first[0][1] == Newest(collection).find([0])[0]
     collection.delete([3])
     collection.upsert([{"id": 0, "text": "again"}, {"id": "new", "text": "moon"}])
-    second = collection.page(first[-1][0], 3)
+    second = Newest(collection).page(first[-1][0], 3)
     assert [coded.document.id for _, coded in second] == [4, 5, "new"]
-    assert collection.page(second[-1][0], 3) == []
+    assert Newest(collection).page(second[-1][0], 3) == []
 
 
 def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
@@ -915,8 +969,8 @@ def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
     collection = engine.create(hasher)
     collection.add({"id": i, "text": f"star number {i}"} for i in range(2100))
     told: list[tuple[int, int]] = []
-    found = collection.duplicates(on_batch=lambda *done: told.append(done))
-    assert found == collection.duplicates()
+    found = Newest(collection).duplicates(on_batch=lambda *done: told.append(done))
+    assert found == Newest(collection).duplicates()
     assert told[:3] == [(1024, 2100), (2048, 2100), (2100, 2100)]
     assert told[3:] == [(2100, 2100)] * 2
     for last in range(len(told)):
@@ -927,7 +981,7 @@ def test_looking_for_duplicates_can_be_ended_while_they_are_read_and_compared(
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            collection.duplicates(on_batch=end_at)
+            Newest(collection).duplicates(on_batch=end_at)
     assert len(collection) == 2100
 
 
@@ -935,31 +989,48 @@ def test_files_beside_the_documents_come_back(
     engine: Any, hasher: Hasher, other_hasher: Hasher
 ) -> None:
     collection = engine.create(hasher)
-    assert collection.load_files("map") == []
-    before = collection.files_version("map")
+    assert collection.store.load_files("map") == []
+    before = collection.store.files_version("map")
     config = b'{"format": "boltzhash map", "format_version": 1}'
     for contents in (b"\0\xff" * 100_000, b"another"):
         files = [ModelFile.of("config.json", config), ModelFile.of("points.npy", contents)]
-        collection.save_files("map", files)
-        assert collection.load_files("map") == files
-        assert collection.files_version("map") not in (before, None)
-        before = collection.files_version("map")
+        collection.store.save_files("map", files)
+        assert collection.store.load_files("map") == files
+        assert collection.store.files_version("map") not in (before, None)
+        before = collection.store.files_version("map")
     collection.add([{"id": 1, "text": "star"}])
     collection.rehash(other_hasher)
-    assert collection.load_files("map") == files
-    assert engine.reopen(collection).files_version("map") == before
+    assert collection.store.load_files("map") == files
+    assert engine.reopen(collection).store.files_version("map") == before
 
 
-def test_several_questions_to_one_generation(engine: Any, hasher: Hasher) -> None:
+def test_threads_share_a_snapshot_that_others_write_past(engine: Any, hasher: Hasher) -> None:
     collection = engine.create(hasher)
-    collection.add({"id": i, "text": "star"} for i in range(3))
+    collection.add({"id": i, "text": f"star {WORDS_OF_THREADS[i % 5]}"} for i in range(200))
+    with collection.snapshot() as held:
+        expected = {
+            word: (held.search(word, 300).ids, held.search(word, 300, by="codes").ids)
+            for word in WORDS_OF_THREADS
+        }
 
-    def look() -> tuple[int, int, list[Any]]:
-        generation = collection.standing().generation
-        return generation, len(collection), collection.search("star").ids
+        def ask(word: str) -> Any:
+            found = [held.get(i).text for i in range(0, 200, 20)]  # type: ignore[union-attr]
+            assert found == [f"star {WORDS_OF_THREADS[i % 5]}" for i in range(0, 200, 20)]
+            return word, (held.search(word, 300).ids, held.search(word, 300, by="codes").ids)
 
-    generation = collection.written_generation
-    assert collection.in_one_generation(look) == (generation, 3, [0, 1, 2])
+        with ThreadPoolExecutor(4) as threads:
+            answers = [threads.submit(ask, word) for word in WORDS_OF_THREADS * 6]
+            for i in range(10):
+                collection.upsert([{"id": i, "text": "bread"}, {"id": f"new {i}", "text": "moon"}])
+                collection.delete([i + 100])
+            for answer in answers:
+                word, found = answer.result()
+                assert found == expected[word]
+        assert (held.generation, len(held)) == (1, 200)
+    assert len(collection) == 200
+
+
+WORDS_OF_THREADS = ["planet", "moon", "orbit", "bread", "oven"]
 
 
 def test_words_and_codes_answer_as_in_a_folder(

@@ -16,11 +16,13 @@ from scipy import sparse
 from boltzhash import NASH, Hasher
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
+from boltzhash.collection.cluster import add_from
 from boltzhash.errors import ChangedDocumentsError
 from boltzhash.search.relevance import agreement
 from boltzhash.server.settings import Settings
 from boltzhash.storage.codes import read_codes
 from services import KEY, serving_in_a_thread
+from snapshots import Newest
 
 from .conftest import WORDS
 
@@ -144,7 +146,7 @@ def test_an_upsert_brings_new_features(collection: Any, of_features: Hasher) -> 
     new = [{"id": 0, "text": "ship sail"}, {"id": "new", "text": ""}]
     assert collection.upsert(new, features=np.concatenate([changed, changed])) == 2
     code = of_features.encode(features=changed)[0].tobytes()
-    stored = collection.find([0, "new", 1])
+    stored = Newest(collection).find([0, "new", 1])
     assert (stored[0].code, stored["new"].code) == (code, code)
     assert stored[1].code == of_features.encode(features=VECTORS[1:2])[0].tobytes()
     assert collection.more_like(0, 1, by="codes").distances.tolist() == [0]
@@ -180,7 +182,7 @@ def test_features_that_do_not_fit_are_named_and_nothing_is_added(
             write(DOCUMENTS, features=features)
     with pytest.raises(ValueError, match=message):
         collection.add_resumably(iter(DOCUMENTS), "bad", features=features)
-    assert (len(collection), collection.unfinished()) == (0, None)
+    assert (len(collection), Newest(collection).state.unfinished) == (0, None)
 
 
 def test_a_stream_is_counted_before_its_last_batch(engine: Any, of_features: Hasher) -> None:
@@ -198,7 +200,7 @@ def test_a_stream_is_counted_before_its_last_batch(engine: Any, of_features: Has
     assert len(collection) == 1024
     assert collection.upsert(stream(1030), features=vectors) == 1030
     codes = of_features.encode(features=vectors)
-    np.testing.assert_array_equal(collection.rows().codes, codes)
+    np.testing.assert_array_equal(Newest(collection).rows().codes, codes)
     assert collection.delete(range(1030)) == 1030
 
 
@@ -222,7 +224,7 @@ def test_an_interrupted_add_resumes_with_the_same_features(
         collection.add_resumably(documents, "all", features=other)
     assert collection.add_resumably(documents, "all", features=vectors.astype(np.float32)) == 76
     np.testing.assert_array_equal(
-        collection.rows().codes, of_features.encode(features=vectors.astype(np.float32))
+        Newest(collection).rows().codes, of_features.encode(features=vectors.astype(np.float32))
     )
     assert collection.delete(range(1100)) == 1100
 
@@ -267,9 +269,11 @@ def test_texts_decide_what_is_a_duplicate(collection: Any) -> None:
         {"id": "b", "text": "star planet moon orbit"},
     ]
     collection.add(twice, features=VECTORS[:2])
-    assert collection.is_duplicate("star planet moon orbit")
-    assert not collection.is_duplicate("bread butter oven flour")
-    assert ("a", ["b"]) in [(g.kept, [d.id for d in g.duplicates]) for g in collection.duplicates()]
+    assert Newest(collection).is_duplicate("star planet moon orbit")
+    assert not Newest(collection).is_duplicate("bread butter oven flour")
+    assert ("a", ["b"]) in [
+        (g.kept, [d.id for d in g.duplicates]) for g in Newest(collection).duplicates()
+    ]
 
 
 def test_what_is_kept_comes_out(
@@ -278,16 +282,16 @@ def test_what_is_kept_comes_out(
     codes = of_features.encode(features=VECTORS)
     stats = collection.stats()
     assert (stats["features"], stats["no_known_word"], stats["method"]) == (6, 0, "NASH")
-    collection.check()
-    collection.export(tmp_path / "all.jsonl")
+    Newest(collection).check()
+    Newest(collection).export(tmp_path / "all.jsonl")
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == DOCUMENTS
-    collection.export_codes(tmp_path / "codes")
+    Newest(collection).export_codes(tmp_path / "codes")
     stored = read_codes(tmp_path / "codes", model=of_features.fingerprint())
     np.testing.assert_array_equal(stored.codes, codes)
     collection.backup(tmp_path / "backup")
     with Collection.open(tmp_path / "backup", of_features) as copy:
-        copy.check()
+        Newest(copy).check()
         assert found(copy.search(features=QUERY)) == found(collection.search(features=QUERY))
 
 
@@ -301,7 +305,7 @@ def test_a_rehash_reads_texts_and_so_takes_no_features(
     ):
         collection.rehash(other)
     with pytest.raises(ValueError, match="a cluster hashes texts"):
-        collection.add_from(["corpus.jsonl"])
+        add_from(collection, ["corpus.jsonl"])
     assert found(collection.search(features=QUERY, k=N)) == nearest(
         of_features, of_features.encode(features=QUERY[None])[0]
     )
@@ -309,7 +313,7 @@ def test_a_rehash_reads_texts_and_so_takes_no_features(
     collection.rehash(long_hasher)
     texts = [document["text"] for document in DOCUMENTS]
     for opened in (collection, reader):  # which learns of it when it asks
-        np.testing.assert_array_equal(opened.rows().codes, long_hasher.encode(texts))
+        np.testing.assert_array_equal(Newest(opened).rows().codes, long_hasher.encode(texts))
         assert opened.search("star", 1, by="codes").code is not None
         assert opened.stats()["features"] is None
         with pytest.raises(ValueError, match="LSH reads only words, got features"):

@@ -13,6 +13,7 @@ from boltzhash import Hasher
 from boltzhash.server.map_file import StoredMap, save_map
 from boltzhash.server.settings import Settings
 from services import KEY, serving_in_a_thread
+from snapshots import Newest
 
 WRITER = {"authorization": f"Bearer {KEY}"}
 TEXTS = ["star planet", "moon orbit", "bread butter", "oven flour", "ship sail", "anchor wave"]
@@ -97,7 +98,7 @@ def test_duplicates(client: httpx.Client, collection: Any) -> None:
     groups = [(group["kept"], group["duplicates"]) for group in answer["groups"]]
     assert groups == [
         (kept, [member._asdict() for member in members])
-        for kept, members in collection.duplicates()
+        for kept, members in Newest(collection).duplicates()
     ]
     shown = [[document["id"] for document in group["documents"]] for group in answer["groups"]]
     assert shown == [[i, i + 6, i + 12] for i in range(6)]
@@ -105,7 +106,7 @@ def test_duplicates(client: httpx.Client, collection: Any) -> None:
 
 def test_the_map(client: httpx.Client, collection: Any) -> None:
     assert client.get("/v1/map").json()["made"] is False
-    rows, model = collection.rows(), collection.standing().model
+    rows, model = Newest(collection).rows(), Newest(collection).state.model
     points = np.linspace(0, 1, 36, dtype=np.float32).reshape(18, 2)
     save_map(collection, StoredMap(model, rows.places, rows.codes, points))
     shown = client.get("/v1/map", params={"field": "topic"}).json()

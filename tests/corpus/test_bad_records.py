@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash.corpus import BadRecord, CorpusError, Document, Fields, read_corpus
+from boltzhash.corpus import BadRecord, CorpusError, Document, read_corpus
 from corpus_files import ENCODING_HINT, NO_TEXT, write
 from small_corpus import write_parquet
 
@@ -74,7 +74,7 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
         ("a.parquet, row 2", {"id": None, "text": "y"}),
         ("a.parquet, row 3", {"id": "c", "text": None}),
     ]
-    documents, bad = read_all(path, fields=Fields(metadata=["raw"]))
+    documents, bad = read_all(path, metadata=["raw"])
     assert documents == []
     assert bad[0].content == {"id": "a", "raw": "b'1'", "text": "x"}
     assert "--metadata" in bad[0].problem

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash.corpus import CorpusError, Document, Fields, read_corpus
+from boltzhash.corpus import CorpusError, Document, read_corpus
 from corpus_files import AS_STRING, ENCODING_HINT, NO_ID, NO_TEXT, feed, message, write
 from small_corpus import as_jsonl
 
@@ -129,7 +129,7 @@ def test_the_default_id_is_the_field_or_the_running_number(
 
 def test_named_fields(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"key": "k", "body": "b", "id": "i", "text": "t"}')
-    assert list(read_corpus(path, fields=Fields(text="body", id="key"))) == [Document("k", "b")]
+    assert list(read_corpus(path, text_field="body", id_field="key")) == [Document("k", "b")]
 
 
 NO_VALUE = "; give each document an id, or leave the field out, then the row number is the id"
@@ -153,8 +153,8 @@ NOT_AN_ID = {
 def test_an_id_must_be_a_string_or_an_integer(tmp_path: Path, value: str, field: str) -> None:
     """A row number in its place would go unnoticed, whether the field was named or not."""
     path = write(tmp_path / "a.jsonl", f'\n{{"text": "t", "{field}": {value}}}')
-    fields = Fields(id="key" if field == "key" else None)
-    assert message(path, fields=fields) == (
+    options = {"id_field": "key"} if field == "key" else {}
+    assert message(path, **options) == (
         f"a.jsonl, line 2: field '{field}' must be a string or an integer, got {NOT_AN_ID[value]}"
     )
 
@@ -168,12 +168,12 @@ def test_an_id_must_be_a_string_or_an_integer(tmp_path: Path, value: str, field:
 )
 def test_any_id_can_be_taken_as_a_string(tmp_path: Path, value: str, id_: str) -> None:
     path = write(tmp_path / "a.jsonl", f'{{"text": "t", "id": {value}}}\n{{"text": "u"}}')
-    assert [d.id for d in read_corpus(path, fields=Fields(id_as_string=True))] == [id_, "1"]
+    assert [d.id for d in read_corpus(path, id_as_string=True)] == [id_, "1"]
 
 
 def test_a_missing_id(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "t", "id": 1}')
-    assert message(path, fields=Fields(id="key")) == (
+    assert message(path, id_field="key") == (
         f"a.jsonl, line 1: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
     )
 
@@ -386,9 +386,9 @@ def test_other_fields_become_metadata_where_asked_for(tmp_path: Path) -> None:
         '{"key": 7, "text": "y", "metadata": "no object"}\n'
     )
     assert [document.metadata for document in read_corpus(path)] == [None, None]
-    assert [document.metadata for document in read_corpus(path, fields=Fields(metadata=True))] == [
+    assert [document.metadata for document in read_corpus(path, metadata=True)] == [
         {"year": 1, "tags": ["t"], "lang": "de"},
         {"key": 7, "metadata": "no object"},
     ]
-    chosen = read_corpus(path, fields=Fields(metadata=["year", "tags"]))
+    chosen = read_corpus(path, metadata=["year", "tags"])
     assert [document.metadata for document in chosen] == [{"year": 2020, "tags": ["t"]}, {}]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash.corpus import CorpusError, Document, Fields, read_corpus
+from boltzhash.corpus import CorpusError, Document, read_corpus
 from corpus_files import NO_ID, NO_TEXT, message, write
 
 
@@ -30,7 +30,7 @@ def test_csv_line_ends(tmp_path: Path, line_end: str) -> None:
 
 def test_csv_with_a_byte_order_mark_and_named_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", b'\xef\xbb\xbf"body",key\nb,k\n')
-    assert list(read_corpus(path, fields=Fields(text="body", id="key"))) == [Document("k", "b")]
+    assert list(read_corpus(path, text_field="body", id_field="key")) == [Document("k", "b")]
 
 
 def test_a_csv_field_longer_than_the_csv_module_allows_by_default(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_broken_csv(tmp_path: Path, content: str, problem: str) -> None:
 
 def test_a_missing_id_column(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "text\tid\nx\t1\n")
-    assert message(path, fields=Fields(id="key")) == (
+    assert message(path, id_field="key") == (
         f"a.tsv, line 1: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
     )
 
@@ -93,9 +93,9 @@ def test_a_missing_id_column(tmp_path: Path) -> None:
 def test_columns_become_metadata_where_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "corpus.csv"
     path.write_text("id,text,year,lang\na,x,2020,de\n")
-    (all_of_them,) = read_corpus(path, fields=Fields(metadata=True))
+    (all_of_them,) = read_corpus(path, metadata=True)
     assert all_of_them.metadata == {"year": "2020", "lang": "de"}
-    (chosen,) = read_corpus(path, fields=Fields(metadata=["lang"]))
+    (chosen,) = read_corpus(path, metadata=["lang"])
     assert chosen.metadata == {"lang": "de"}
     with pytest.raises(CorpusError, match="line 1: expected a field 'price', got the fields"):
-        list(read_corpus(path, fields=Fields(metadata=["price"])))
+        list(read_corpus(path, metadata=["price"]))

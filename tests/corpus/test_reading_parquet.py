@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash.corpus import Document, Fields, read_corpus
+from boltzhash.corpus import Document, read_corpus
 from corpus_files import NO_ID, NO_TEXT, message, write
 from small_corpus import write_parquet
 
@@ -23,7 +23,7 @@ def test_parquet_with_named_columns_over_many_batches_and_row_groups(tmp_path: P
     numbers = list(range(1000))
     columns = {"text": numbers, "key": numbers, "body": [str(n) for n in numbers]}
     path = write_parquet(tmp_path / "a.parquet", columns, row_group_size=300)
-    documents = list(read_corpus(path, fields=Fields(text="body", id="key")))
+    documents = list(read_corpus(path, text_field="body", id_field="key"))
     assert documents == [Document(n, str(n)) for n in numbers]
 
 
@@ -47,7 +47,7 @@ def test_parquet_reads_only_the_columns_it_needs(
 
     monkeypatch.setattr(file_class, "iter_batches", spy)
     assert list(read_corpus(path)) == [Document(1, "x")]
-    assert list(read_corpus(path, fields=Fields(id="text"))) == [Document("x", "x")]
+    assert list(read_corpus(path, id_field="text")) == [Document("x", "x")]
     assert asked == [["id", "text"], ["text"]]
 
 
@@ -79,7 +79,7 @@ def test_parquet_ids_that_are_not_ids(tmp_path: Path, ids: list[Any], shown: str
     path = write_parquet(tmp_path / "a.parquet", {"text": ["x", "y"][: len(ids)], "id": ids})
     expected = f"a.parquet, row 1: field 'id' must be a string or an integer, got {shown}"
     assert message(path).startswith(expected)
-    assert message(path, fields=Fields(id="id")).startswith(expected)
+    assert message(path, id_field="id").startswith(expected)
 
 
 def test_parquet_ids_as_strings(tmp_path: Path) -> None:
@@ -98,17 +98,17 @@ def test_parquet_ids_as_strings(tmp_path: Path) -> None:
         "day": ["2020-01-31", "2020-02-01"],
     }
     for column, ids in expected.items():
-        read = read_corpus(path, fields=Fields(id=column, id_as_string=True))
+        read = read_corpus(path, id_field=column, id_as_string=True)
         assert [document.id for document in read] == ids
 
 
 def test_a_parquet_column_that_is_missing(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", {"text": ["x"], "id": [1]})
-    assert message(path, fields=Fields(id="key")) == (
+    assert message(path, id_field="key") == (
         f"a.parquet: expected a field 'key', got the fields: 'text', 'id'{NO_ID}"
     )
-    assert message(path, fields=Fields(metadata=["year"])).endswith(
-        "name another with Fields(metadata=…) (--metadata on the command line)"
+    assert message(path, metadata=["year"]).endswith(
+        "name another with metadata= (--metadata on the command line)"
     )
 
 

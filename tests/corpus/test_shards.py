@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash.corpus import CorpusError, Fields, read_corpus
+from boltzhash.corpus import CorpusError, read_corpus
 from boltzhash.corpus.shards import RowNumber, plan_shards, read_shard
 from small_corpus import write_parquet
 
@@ -30,11 +30,11 @@ def write_jsonl(path: Path, blank: str = "") -> None:
 @pytest.mark.parametrize("shard_bytes", [1, 7, 30, 31, 100, 10**6])
 def test_ranges_of_jsonl_are_the_whole_file(tmp_path: Path, shard_bytes: int) -> None:
     write_jsonl(tmp_path / "corpus.jsonl", blank="  ")
-    expected = list(read_corpus(tmp_path / "corpus.jsonl", fields=Fields(metadata=True)))
+    expected = list(read_corpus(tmp_path / "corpus.jsonl", metadata=True))
     shards = plan_shards([tmp_path / "corpus.jsonl"], shard_bytes)
     found, n = [], 0
     for shard in shards:
-        documents = list(read_shard(shard, fields=Fields(metadata=True)))
+        documents = list(read_shard(shard, metadata=True))
         for document in documents:
             number = document.id
             found.append(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash.corpus import Fields, read_corpus
+from boltzhash.corpus import read_corpus
 from boltzhash.corpus.values import as_json
 from corpus_files import message, write
 
@@ -77,10 +77,10 @@ def test_metadata_that_cannot_be_kept_names_the_option(
     tmp_path: Path, value: str, problem: str
 ) -> None:
     path = write(tmp_path / "a.jsonl", f'{{"text": "x", "n": {value}, "year": NaN}}')
-    assert message(path, fields=Fields(metadata=True)) == (
+    assert message(path, metadata=True) == (
         f"a.jsonl, line 1: field 'n' cannot become metadata, got {problem}; name the fields to keep "
-        "with Fields(metadata=…) (--metadata on the command line)"
+        "with metadata= (--metadata on the command line)"
     )
-    (document,) = read_corpus(path, fields=Fields(metadata=["year"]))
+    (document,) = read_corpus(path, metadata=["year"])
     expected: dict[str, Any] = {"year": None}
     assert document.metadata == expected

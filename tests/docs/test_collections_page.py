@@ -16,12 +16,13 @@ BLOCKS = read_blocks("docs/collections.md")
 
 
 def test_the_python_example_prints_what_the_page_says(tmp_path: Path) -> None:
-    (_, script), (_, printed) = BLOCKS[:2]
+    (_, script), (_, printed), (_, held), (_, told) = BLOCKS[:4]
 
     def without_distances(text: str) -> str:  # which may differ with the machine's LAPACK
         return re.sub(r"^\d+ ", "", text, flags=re.M)
 
     assert without_distances(run_python(script, tmp_path)) == without_distances(printed)
+    assert run_python(f"from boltzhash import Collection\n{held}", tmp_path) == told
 
 
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

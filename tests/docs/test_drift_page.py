@@ -28,6 +28,7 @@ def test_the_examples_do_what_the_page_says(
     advice = "worth it. boltzhash export library -o all.jsonl; boltzhash fit all.jsonl --method"
     assert advice in printed
     with Collection.open("library") as library:
-        drift = library.drift()
+        with library.snapshot() as now:
+            drift = now.drift()
         assert drift is not None
         assert drift.is_worth_fitting is False

@@ -63,6 +63,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/README.md": [("pip install 'boltzhash[train]'\nboltzhash index", HERE)],
     "docs/collections.md": [
         ("from boltzhash import ITQ, Collection", "tests/docs/test_collections_page.py"),
+        ("with Collection.open", "tests/docs/test_collections_page.py"),
         ("boltzhash index", "tests/docs/test_collections_page.py"),
     ],
     "docs/corpora.md": [("boltzhash fit", "tests/docs/test_corpora_page.py")],
@@ -133,7 +134,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
         ("export PGPASSWORD", ENGINES),
         ("library.build_approximate(queries)", ENGINES),
         ("boltzhash encode model corpus/ -o codes --ray", "tests/encoding/test_ray.py"),
-        ("library.add_from(", "tests/encoding/test_ray.py"),
+        ("from boltzhash.collection.cluster", "tests/encoding/test_ray.py"),
     ],
     "docs/search.md": [
         ("import numpy as np", HERE),

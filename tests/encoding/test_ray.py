@@ -21,9 +21,11 @@ import pytest
 from boltzhash import LSH
 from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
+from boltzhash.collection.cluster import add_from
 from boltzhash.corpus import CorpusError, read_corpus
 from boltzhash.encoding.ray import encode_on_ray
 from boltzhash.storage.codes import read_codes
+from snapshots import Newest
 
 pytestmark = [
     pytest.mark.engines,
@@ -192,13 +194,13 @@ def test_a_collection_is_filled_by_the_cluster(tmp_path: Path, hasher: LSH) -> N
     paths = write_corpus(tmp_path / "corpus", 3000, 2)
     ids, codes = expected_of(hasher, paths)
     with Collection.create(tmp_path / "collection", hasher) as collection:
-        assert collection.add_from(paths) == 3000
+        assert add_from(collection, paths) == 3000
         assert [document.id for document in collection] == ids
         assert collection.get("0/0").metadata == {"n": 0}
-        collection.check()
-        assert collection.add_from(paths) == 3000  # again: nothing is there twice
+        Newest(collection).check()
+        assert add_from(collection, paths) == 3000  # again: nothing is there twice
         assert [document.id for document in collection] == ids
-        np.testing.assert_array_equal(collection._store._snapshot.rows().codes, codes)
+        np.testing.assert_array_equal(Newest(collection).rows().codes, codes)
 
 
 @pytest.mark.usefixtures("ray")

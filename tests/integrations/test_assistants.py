@@ -15,6 +15,7 @@ import pytest
 from boltzhash import ITQ, Collection
 from boltzhash.cli.parser import main
 from command_line import environment
+from snapshots import Newest
 
 TEXTS = {
     "stars": "Stars and planets. A planet goes round its star.",
@@ -132,14 +133,14 @@ def test_what_is_asked_wrongly_is_told(library: Path) -> None:
 def test_it_ends_with_its_input_and_leaves_the_collection_as_it_was(library: Path) -> None:
     pytest.importorskip("mcp")
     with Collection.open(library) as collection:
-        before = collection.standing()
+        before = Newest(collection).state
     command = [sys.executable, "-m", "boltzhash", "serve", str(library), "--mcp"]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, env=environment(), capture_output=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, b"")
     with Collection.open(library) as collection:
-        assert collection.standing() == before
+        assert Newest(collection).state == before
 
 
 def test_options_of_the_other_service_are_refused(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boltzhash import LSH, Collection, read_corpus
-from boltzhash.corpus import BadRecord, CorpusError, Document, Fields
+from boltzhash.corpus import BadRecord, CorpusError, Document
 
 TEXTS = ["bread and butter", "stars and planets", "butter and jam"]
 ROWS = {
@@ -84,24 +84,26 @@ def test_rows_are_documents(framed: Any, tmp_path: Path) -> None:
 
 def test_other_columns_are_named_as_for_files(framed: Any) -> None:
     given = framed({"key": [7, 8], "body": TEXTS[:2], "year": [1, 2], "lang": ["de", "en"]})
-    found = read_corpus(given, fields=Fields(text="body", id="key", metadata=["lang"]))
+    found = read_corpus(given, text_field="body", id_field="key", metadata=["lang"])
     assert list(found) == [
         Document(7, TEXTS[0], {"lang": "de"}),
         Document(8, TEXTS[1], {"lang": "en"}),
     ]
-    assert [d.id for d in read_corpus(given, fields=Fields(text="body"))] == [0, 1]
+    assert [d.id for d in read_corpus(given, text_field="body")] == [0, 1]
     kind = type(given).__name__
     told = f"{kind}: expected a column 'text', got the columns: 'key', 'body', 'year', 'lang'"
-    for name, fields in (
-        ("text", Fields()),
-        ("id", Fields("body", id="no")),
-        ("metadata", Fields("body", metadata=["no"])),
+    for option, arguments in (
+        ("text_field", {}),
+        ("id_field", {"text_field": "body", "id_field": "no"}),
+        ("metadata", {"text_field": "body", "metadata": ["no"]}),
     ):
-        missing = told if name == "text" else told.replace("'text'", "'no'")
-        with pytest.raises(CorpusError, match=f"{missing}; name another with Fields\\({name}=…\\)"):
-            read_corpus(given, fields=fields)
+        missing = told if option == "text_field" else told.replace("'text'", "'no'")
+        with pytest.raises(
+            CorpusError, match=f"{missing}; name another with {option}= of read_corpus"
+        ):
+            read_corpus(given, **arguments)
     with pytest.raises(CorpusError, match="format= is for files, got 'csv'"):
-        read_corpus(given, fields=Fields(text="body"), format="csv")
+        read_corpus(given, text_field="body", format="csv")
 
 
 def test_missing_cells_are_named_by_their_rows(framed: Any) -> None:

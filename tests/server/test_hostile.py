@@ -21,6 +21,7 @@ from boltzhash.server import guard, protocol
 from boltzhash.server.refusals import CODES
 from boltzhash.server.settings import Settings
 from services import serving_in_a_thread
+from snapshots import Newest
 
 pytestmark = pytest.mark.service
 
@@ -144,7 +145,7 @@ def test_what_is_hostile_can_be_stored_and_comes_back_as_it_was(
             assert service.client.get(path).status_code == 200
         assert service.write("/v1/documents/delete", ids=ids).json()["deleted"] == len(ids)
     with Collection.open(folder) as collection:
-        collection.check()
+        Newest(collection).check()
 
 
 @pytest.mark.parametrize(

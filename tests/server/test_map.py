@@ -24,12 +24,13 @@ from boltzhash.server.map_file import (
     save_map,
 )
 from boltzhash.server.map_view import MapView
+from snapshots import Newest
 
 
 def put_on_a_grid(folder: Path) -> StoredMap:
     """A map that is easy to reason about, with a point for each document that is there now."""
     with Collection.open(folder) as collection:
-        rows, model = collection.rows(), collection.standing().model
+        rows, model = Newest(collection).rows(), Newest(collection).state.model
     numbers = np.arange(len(rows.places))
     points = np.stack([numbers % 10, numbers // 10], axis=1).astype(np.float32) / 10
     stored = StoredMap(model, rows.places, rows.codes, points)
@@ -40,12 +41,12 @@ def put_on_a_grid(folder: Path) -> StoredMap:
 
 def stored_map(folder: Path) -> StoredMap | None:
     with Collection.open(folder) as collection:
-        return load_map(collection)
+        return load_map(Newest(collection))
 
 
 def view(folder: Path, field: str | None = None) -> dict[str, Any]:
     with Collection.open(folder) as collection:
-        return MapView().view(collection, field)
+        return MapView().view(Newest(collection), field)
 
 
 @pytest.mark.browser  # UMAP compiles itself for half a minute: with the other tests of the page
@@ -64,7 +65,7 @@ def test_topics_lie_apart_on_a_fitted_map(folder: Path, documents: Any) -> None:
     near = np.take_along_axis(away, neighbours, axis=1).mean()
     assert near < 0.6 * away.mean()  # beside one another lie those with near codes
     with Collection.open(folder) as collection:
-        again = fit_map(collection.rows(), collection.standing().model)
+        again = fit_map(Newest(collection).rows(), Newest(collection).state.model)
     np.testing.assert_array_equal(again.points, stored.points)  # same seed, same map
 
 

@@ -15,6 +15,7 @@ from boltzhash.server.marks import Sought
 from boltzhash.server.overview import Overviews, describe
 from boltzhash.server.reasons import reasons
 from small_corpus import TOPICS
+from snapshots import Newest
 
 
 def test_topics_are_those_of_the_documents(served: Any) -> None:
@@ -36,7 +37,7 @@ def test_a_question_finds_the_document_it_is_from(
 ) -> None:
     with Collection.create(tmp_path / "collection", corrsh) as collection:
         collection.add(documents)
-        topics, questions = describe(collection)
+        topics, questions = describe(Newest(collection))
         texts = {document["text"] for document in documents}
         asked = [question for question in questions if question in texts]
         assert asked
@@ -46,7 +47,7 @@ def test_a_question_finds_the_document_it_is_from(
             assert first.document.text == question
         words = [" ".join(topic["words"][:2]) for topic in topics]
         assert set(questions) <= texts | set(words)
-        assert describe(collection) == (topics, questions)
+        assert describe(Newest(collection)) == (topics, questions)
 
 
 def test_without_short_sentences_questions_are_words_of_topics(
@@ -54,20 +55,23 @@ def test_without_short_sentences_questions_are_words_of_topics(
 ) -> None:
     with Collection.create(tmp_path / "collection", corrsh) as collection:
         collection.add({"id": i, "text": f"{text} {text}"} for i, text in enumerate(texts))
-        topics, questions = describe(collection)
+        topics, questions = describe(Newest(collection))
         assert questions == [" ".join(topic["words"][:2]) for topic in topics]
         assert len(questions) == 3
 
 
 def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
     with Collection.create(tmp_path / "collection", lsh) as collection:
-        assert describe(collection) == ([], [])
+        assert describe(Newest(collection)) == ([], [])
         collection.add([{"id": "unknown", "text": "xylophone"}])
-        assert describe(collection) == ([], [])
+        assert describe(Newest(collection)) == ([], [])
         collection.add([{"id": "one", "text": "moon and star"}])
-        assert describe(collection) == ([], [])  # a word that one document has names nothing
+        assert describe(Newest(collection)) == (
+            [],
+            [],
+        )  # a word that one document has names nothing
         collection.add([{"id": "two", "text": "star and moon"}])
-        assert describe(collection) == (
+        assert describe(Newest(collection)) == (
             [{"words": ["moon", "star"], "share": 1.0}],
             ["moon and star"],
         )
@@ -78,11 +82,11 @@ def test_an_overview_is_kept_for_a_while(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("boltzhash.server.overview.time.monotonic", lambda: clock[0])
     kept = Overviews()
     with Collection.open(folder) as collection:
-        first = kept.view(collection)
+        first = kept.view(Newest(collection))
         collection.add([{"id": "new", "text": "moon star"}])
-        assert kept.view(collection) is first
+        assert kept.view(Newest(collection)) is first
         clock[0] = 61
-        later = kept.view(collection)
+        later = kept.view(Newest(collection))
         assert later["documents"] == first["documents"] + 1
         assert later["generation"] > first["generation"]
 
@@ -118,7 +122,7 @@ def test_more_like_one_says_why_as_well(served: Any) -> None:
 def test_words_are_near_whose_codes_agree(corrsh: Hasher, folder: Path) -> None:
     """Against the plain definition: the bits of each word, weighed by how sure the query's are."""
     with Collection.open(folder) as collection:
-        sought = Sought.by_query(collection.words, "captain")
+        sought = Sought.by_query(Newest(collection).words, "captain")
         documents = list(collection)[:60:7]
     word = next(word for word in documents[0].text.split() if word != "captain")
     leaning = (

@@ -17,6 +17,7 @@ from boltzhash import LSH
 from boltzhash.collection import Collection
 from boltzhash.server.map_file import StoredMap, save_map
 from browsing import Watched, until, violations
+from snapshots import Newest
 
 pytestmark = pytest.mark.browser
 
@@ -50,7 +51,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., Any]) -
     hasher = LSH(n_bits=64).fit(texts)
     with Collection.create(folder, hasher) as collection:
         collection.add([{"id": f"document {i}", "text": text} for i, text in enumerate(texts)])
-        rows = collection.rows()
+        rows = Newest(collection).rows()
         placed = np.clip(np.array(points), 0, 1).astype(np.float32)
         save_map(collection, StoredMap(hasher.fingerprint(), rows.places, rows.codes, placed))
     with serve(folder) as service:

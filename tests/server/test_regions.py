@@ -15,6 +15,7 @@ from boltzhash.server.map_file import MAP, StoredMap, load_map, save_map, with_n
 from boltzhash.server.map_view import MapView
 from boltzhash.server.regions import find_regions
 from boltzhash.text.words import Words
+from snapshots import Newest
 
 
 def clumps(middles: list[tuple[float, float]], n: int, spread: float) -> np.ndarray:
@@ -70,12 +71,12 @@ def test_points_in_one_place_are_no_trouble() -> None:
 
 def test_regions_are_kept_with_the_map_and_damage_is_named(folder: Path) -> None:
     with Collection.open(folder) as collection:
-        rows, model = collection.rows(), collection.standing().model
+        rows, model = Newest(collection).rows(), Newest(collection).state.model
         points = clumps([(0.2, 0.2), (0.8, 0.2), (0.5, 0.8)], 30, 0.03)
         points = np.concatenate([points, points[:1]])
-        named = with_names(collection, StoredMap(model, rows.places, rows.codes, points))
+        named = with_names(Newest(collection), StoredMap(model, rows.places, rows.codes, points))
         save_map(collection, named)
-        again = load_map(collection)
+        again = load_map(Newest(collection))
         assert again is not None
         assert again.regions is not None
         assert named.regions is not None
@@ -84,16 +85,16 @@ def test_regions_are_kept_with_the_map_and_damage_is_named(folder: Path) -> None
                 np.asarray(one, dtype=object), np.asarray(other, dtype=object)
             )
         assert len(named.regions.parents) == 3
-        told = MapView().view(collection, None)
+        told = MapView().view(Newest(collection), None)
         assert [region["words"] for region in told["regions"]] == named.regions.words
         save_map(collection, named._replace(regions=None))  # as before there were regions
-        assert MapView().view(collection, None)["regions"] == told["regions"]
+        assert MapView().view(Newest(collection), None)["regions"] == told["regions"]
         collection.add(
-            [{"id": "later", "text": collection.documents_at(rows.places[40:41])[0].text}]
+            [{"id": "later", "text": Newest(collection).documents_at(rows.places[40:41])[0].text}]
         )
-        later = MapView().view(collection, None)
+        later = MapView().view(Newest(collection), None)
         assert later["region_of"][-1] == told["region_of"][40]
         save_map(collection, named)
         np.save(folder / MAP / "regions.npy", named.regions.of_point[1:])
         with pytest.raises(ModelError, match="its regions are not those of 91 documents"):
-            load_map(collection)
+            load_map(Newest(collection))

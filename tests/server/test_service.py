@@ -25,6 +25,7 @@ from boltzhash.codes import hamming, unpack
 from boltzhash.collection import Collection
 from boltzhash.text.passages import cut
 from boltzhash.text.tokens import tokenize
+from snapshots import Newest
 
 SEARCHES = ["star and planet", "the bread is in the oven", "captain of a ship", "sail moon sugar"]
 
@@ -396,7 +397,7 @@ def test_a_document_or_a_code_can_be_explained_too(served: Any, corrsh: Hasher) 
 
 def test_near_duplicates_are_the_collections(served: Any, served_folder: Path) -> None:
     with Collection.open(served_folder) as collection:
-        groups = collection.duplicates(0.5, keep="newest")
+        groups = Newest(collection).duplicates(0.5, keep="newest")
     assert groups
     asked = {"min_similarity": 0.5, "keep": "newest", "limit": 100}
     answer = served.client.get("/v1/duplicates", params=asked).json()
@@ -591,7 +592,7 @@ def test_writes_are_seen_at_once_and_raise_the_generation(
         assert service.stop() == 0
     with Collection.open(folder) as collection:
         assert [d.id for d in collection] == [d["id"] for d in left]
-        collection.check()
+        Newest(collection).check()
 
 
 def test_workers_see_each_others_writes_and_end_with_their_parent(
@@ -908,7 +909,7 @@ def test_a_collection_that_was_replaced_is_the_one_that_is_served(
         assert service.client.get("/v1/stats").json()["documents"] == 2
     with Collection.open(folder) as collection:
         assert [document.id for document in collection] == [0, 1]
-        collection.check()
+        Newest(collection).check()
 
 
 def test_answers_about_a_collection_are_not_given_about_another_of_the_same_generation(

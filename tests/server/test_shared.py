@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
-from boltzhash.collection import Collection
+from boltzhash.collection import Snapshot
 from boltzhash.server.settings import MAX_COMPUTED, Settings
 from services import serving_in_a_thread
 
 LONG = 120.0  # seconds: for what must happen, however busy the machine is
 
-find_duplicates = Collection.duplicates
+find_duplicates = Snapshot.duplicates
 
 
 class Held:
@@ -34,7 +34,7 @@ class Held:
 
     def find(
         self,
-        collection: Collection,
+        snapshot: Snapshot,
         min_similarity: float,
         *,
         keep: str,
@@ -48,14 +48,14 @@ class Held:
             except Exception:
                 self.has_been_given_up.set()
                 raise
-        return find_duplicates(collection, min_similarity, keep=keep)
+        return find_duplicates(snapshot, min_similarity, keep=keep)
 
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     made = Held()
     monkeypatch.setattr(
-        Collection, "duplicates", lambda self, *args, **how: made.find(self, *args, **how)
+        Snapshot, "duplicates", lambda self, *args, **how: made.find(self, *args, **how)
     )
     yield made
     made.go.set()

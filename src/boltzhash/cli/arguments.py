@@ -152,18 +152,20 @@ def read_documents(
     ``on_bad`` is told of records that ``--skip-bad`` leaves out; ``field`` is all the metadata that a
     command wants which has no option for them.
     """
-    from boltzhash.corpus import Fields, read_corpus
+    from boltzhash.corpus import read_corpus
 
     wanted: bool | list[str] = hasattr(options, "metadata")
     if field is not None:
         wanted = [field]
     elif wanted and options.metadata is not None:
         wanted = [name for name in options.metadata.split(",") if name]
-    fields = Fields(options.text_field, options.id_field, wanted, options.id_as_string)
     return read_corpus(
         options.corpus,
-        fields=fields,
+        text_field=options.text_field,
+        id_field=options.id_field,
+        id_as_string=options.id_as_string,
         encoding=options.encoding,
+        metadata=wanted,
         format=options.format,
         on_bad=on_bad or (_ignored if options.skip_bad else None),
     )

@@ -14,7 +14,7 @@ from boltzhash.cli.reporting import OK, RESUMES, interruption_says, report
 from boltzhash.errors import CollectionError
 
 if TYPE_CHECKING:
-    from boltzhash.collection import Collection
+    from boltzhash.collection import Snapshot
     from boltzhash.collection.drift import Drift
     from boltzhash.hashers import Hasher
 
@@ -106,12 +106,12 @@ def delete(options: argparse.Namespace) -> int:
 
 
 def stats(options: argparse.Namespace) -> int:
-    with opened(options.collection) as collection:
+    with opened(options.collection) as collection, collection.snapshot() as now:
         if options.check:
-            collection.check()
-        facts = collection.stats()
-        drift = drift_of(collection)
-        about_drift = drift_lines(drift, collection)
+            now.check()
+        facts = now.stats()
+        drift = drift_of(now)
+        about_drift = drift_lines(drift, now)
     facts["drift"] = None if isinstance(drift, str) else drift.as_json()
     made_from = f" from {facts['features']} features" if facts["features"] else ""
     passages = ""
@@ -135,7 +135,7 @@ def stats(options: argparse.Namespace) -> int:
     return report(options, facts, "\n".join(lines))
 
 
-def drift_of(collection: Collection) -> Drift | str:
+def drift_of(collection: Snapshot) -> Drift | str:
     """How far a collection is from what its model was fitted on, or why nobody knows."""
     try:
         return collection.drift() or "there are no documents"
@@ -143,7 +143,7 @@ def drift_of(collection: Collection) -> Drift | str:
         return str(error)
 
 
-def drift_lines(drift: Drift | str, collection: Collection) -> list[str]:
+def drift_lines(drift: Drift | str, collection: Snapshot) -> list[str]:
     """What :func:`drift_of` has found, for people; the last line says whether to fit again."""
     from boltzhash.collection.drift import ENOUGH
 
@@ -219,13 +219,13 @@ def backup(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    with opened(options.collection) as collection:
+    with opened(options.collection) as collection, collection.snapshot() as now:
         if options.output == "-":
             if options.codes or options.json:
                 raise ValueError("-o - writes documents: leave out --codes and --json")
-            collection.export(sys.stdout)
+            now.export(sys.stdout)
             return OK
-        write = collection.export_codes if options.codes else collection.export
+        write = now.export_codes if options.codes else now.export
         n = write(options.output)
     facts = {"export": options.output, "documents": n}
     return report(options, facts, f"wrote {options.output}: {n} documents")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.learning import BITS, INSTEAD, SEED
-from boltzhash.cli.opening import is_collection
+from boltzhash.cli.opening import is_collection, unfinished_in
 from boltzhash.cli.reporting import OK, say
 from boltzhash.errors import MissingExtraError
 
@@ -65,7 +65,7 @@ def run_demo(queries: list[str], output: Path) -> None:
     documents = [_with_metadata(document) for document in docstring_corpus()]
     print(f"{len(documents)} docstrings read in {time.monotonic() - start:.0f} s", flush=True)
     with _collection_of(documents, output) as collection:
-        bits = collection.standing().n_bits
+        bits = collection.hasher.n_bits
         print("\nrank, score, name, and a line of the text")
         for query in [*QUESTIONS, *queries]:
             print(f"\n{collection.search(query, SHOWN)}", flush=True)
@@ -108,7 +108,7 @@ def _collection_of(documents: list[Document], output: Path) -> Collection:
         hasher = _learned([document.text for document in documents])
         print(f"{BITS}-bit codes learned in {time.monotonic() - start:.0f} s", flush=True)
         collection = Collection.create(output, hasher)
-    if len(collection) == 0 or collection.unfinished() is not None:
+    if len(collection) == 0 or unfinished_in(collection) is not None:
         start = time.monotonic()
         collection.add_resumably(documents, "demo")
         print(f"collection written in {time.monotonic() - start:.1f} s", flush=True)

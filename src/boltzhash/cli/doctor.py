@@ -17,7 +17,7 @@ from boltzhash.cli.reporting import OK, SOMETHING_TO_DO, report
 from boltzhash.errors import CollectionError, NoSuchCollectionError
 
 if TYPE_CHECKING:
-    from boltzhash.collection import Collection
+    from boltzhash.collection import Snapshot
 
 FEW_KNOWN = 0.05  # of the documents may be without a word that the model knows
 
@@ -73,19 +73,19 @@ def _findings(location: str) -> Iterator[Finding]:
     except CollectionError as error:
         yield Finding("opening", str(error), "bring back a backup, or index the documents again")
         return
-    with collection:
-        facts = collection.stats()
+    with collection, collection.snapshot() as now:
+        facts = now.stats()
         yield Finding(
             "opening",
             f"{facts['documents']} documents, {facts['bits']} bits ({facts['method']}), format version "
             f"{facts['format_version']}; the model can be read",
         )
         yield from _disk(location, facts)
-        yield _integrity(collection, location, facts)
+        yield _integrity(now, location, facts)
         yield from _interrupted(collection.location, facts)
         if facts["documents"]:
             yield _words(facts)
-            yield _drift(collection)
+            yield _drift(now)
 
 
 def _machine() -> Finding:
@@ -118,7 +118,7 @@ def _disk(location: str, facts: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("disk", says)
 
 
-def _integrity(collection: Collection, location: str, facts: dict[str, Any]) -> Finding:
+def _integrity(collection: Snapshot, location: str, facts: dict[str, Any]) -> Finding:
     try:
         collection.check()
     except CollectionError as error:
@@ -152,7 +152,7 @@ def _words(facts: dict[str, Any]) -> Finding:
     )
 
 
-def _drift(collection: Collection) -> Finding:
+def _drift(collection: Snapshot) -> Finding:
     drift = drift_of(collection)
     *says, advice = drift_lines(drift, collection)
     if not isinstance(drift, str) and drift.is_worth_fitting:

@@ -70,8 +70,11 @@ def duplicates(options: argparse.Namespace) -> int:
 def _found(collection: Collection, options: argparse.Namespace) -> list[DuplicateGroup]:
     from tqdm import tqdm
 
-    find = collection.delete_duplicates if options.yes else collection.duplicates
-    with tqdm(total=len(collection), desc="reading", unit=" documents", disable=None) as bar:
+    with (
+        collection.snapshot() as now,
+        tqdm(total=len(now), desc="reading", unit=" documents", disable=None) as bar,
+    ):
+        find = collection.delete_duplicates if options.yes else now.duplicates
         return find(
             options.min_similarity,
             keep=options.keep,

@@ -185,7 +185,9 @@ def _found(collection: Collection, ids: Iterable[str]) -> Iterator[str]:
     rest = iter(ids)
     while batch := list(islice(rest, _BATCH)):
         numbers = [int(id_) for id_ in batch if _INTEGER.fullmatch(id_)]
-        for id_, coded in collection.find([*batch, *numbers]).items():
+        with collection.snapshot() as now:
+            found = now.find([*batch, *numbers])
+        for id_, coded in found.items():
             _check_own_id(id_, coded.document.metadata or {})
             yield str(id_)
 

@@ -21,7 +21,14 @@ from boltzhash.cli.arguments import (
     with_progress,
 )
 from boltzhash.cli.learning import add_learning, opened_or_learned, refuse_learning
-from boltzhash.cli.opening import is_collection, is_model_or_codes, opened, opened_or_created
+from boltzhash.cli.opening import (
+    forget_unfinished,
+    is_collection,
+    is_model_or_codes,
+    opened,
+    opened_or_created,
+    unfinished_in,
+)
 from boltzhash.cli.reporting import NOTHING_KEPT, RESUMES, interruption_says, report, say
 from boltzhash.cli.skipping import SkippedRecords, skipped_records
 from boltzhash.errors import ChangedDocumentsError
@@ -104,9 +111,9 @@ def _index(options: argparse.Namespace) -> int:
         _opened_or_made(options, vectors) as collection,
         interruption_says(lambda: _what_is_kept(collection, learned=options.model is None)),
     ):
-        if options.start_over and collection.unfinished() is not None:
+        if options.start_over and unfinished_in(collection) is not None:
             collection.delete(document.id for document in collection)
-            collection.forget_unfinished()
+            forget_unfinished(collection)
         _check_new_or_resumed(collection, name, options.passages)
         shown = with_progress(corpus, "indexing", total or count_documents(options))
         try:
@@ -134,14 +141,14 @@ def add(options: argparse.Namespace) -> int:
         corpus = with_fields_told(read_documents(options, skipped), options)
         vectors = read_vectors(options)
         total = count_documents(options, vectors)
-        unfinished = collection.unfinished()
+        unfinished = unfinished_in(collection)
         goes_on = unfinished is not None and unfinished["name"] == name
         if options.upsert:
             with interruption_says(lambda: "what was written stays; run the same command again"):
                 shown = with_progress(corpus, "writing", total)
                 written = collection.upsert(shown, features=vectors)
             if goes_on:
-                collection.forget_unfinished()
+                forget_unfinished(collection)
             return _report_written(collection, options, written, skipped)
         if unfinished is not None and goes_on:
             _say_where_it_resumes(unfinished)
@@ -167,7 +174,7 @@ def _named_input(options: argparse.Namespace) -> str:
 
 def _check_new_or_resumed(collection: Collection, name: str, passages: int | None) -> None:
     """Refuse to index into what is finished, or was begun by another command or with other passages."""
-    unfinished = collection.unfinished()
+    unfinished = unfinished_in(collection)
     if unfinished is None and len(collection):
         raise FileExistsError(
             f"{collection.location} is already a collection: add to it with `boltzhash add`"
@@ -177,11 +184,11 @@ def _check_new_or_resumed(collection: Collection, name: str, passages: int | Non
             f"{collection.location} is unfinished: run `{unfinished['name']}` again, not `{name}`, or "
             "start over with --start-over"
         )
-    if passages not in (None, collection.passages):
+    if passages not in (None, collection.store.passages):
         was = (
             "out --passages"
-            if collection.passages is None
-            else f" --passages {collection.passages}"
+            if collection.store.passages is None
+            else f" --passages {collection.store.passages}"
         )
         raise ValueError(
             f"{collection.location} was begun with{was}, got --passages {passages}: give the same, or "
@@ -194,7 +201,7 @@ def _check_new_or_resumed(collection: Collection, name: str, passages: int | Non
 def _what_is_kept(collection: Collection, *, learned: bool = False) -> str:
     """After an interruption, when the collection itself may not answer any more."""
     try:
-        unfinished = collection.unfinished()
+        unfinished = unfinished_in(collection)
     except Exception:
         return RESUMES
     if unfinished is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boltzhash.collection import Collection
@@ -63,6 +63,18 @@ def opened_or_created(location: str, hasher: Hasher, passages: int | None) -> Co
 
     begun = opened_if_there(location, hasher)
     return begun if begun is not None else Collection.create(location, hasher, passages=passages)
+
+
+def unfinished_in(collection: Collection) -> dict[str, Any] | None:
+    """The addition that was interrupted: its name, and how far it came; None if there is none."""
+    with collection.snapshot() as now:
+        return now.state.unfinished
+
+
+def forget_unfinished(collection: Collection) -> None:
+    """Give up the addition that was interrupted; the documents that it added stay."""
+    with collection.store.write() as transaction:
+        transaction.note_unfinished(None)
 
 
 def meant_id(text: str, collection: Collection) -> str | int:

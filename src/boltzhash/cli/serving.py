@@ -130,8 +130,7 @@ def _check_readable(location: str) -> None:
     )
 
     try:
-        with Collection.open(location) as collection:
-            collection.standing()
+        Collection.open(location).close()
     except (NoSuchCollectionError, CollectionBusyError):
         pass
     except (CollectionError, ModelError) as error:
@@ -142,12 +141,11 @@ def make_map(options: argparse.Namespace) -> int:
     from boltzhash.server.map_file import fit_map, save_map, with_names
 
     with opened(options.collection) as collection:
-        rows, model = collection.in_one_generation(
-            lambda: (collection.rows(), collection.standing().model)
-        )
         shows_progress = sys.stderr is not None and sys.stderr.isatty()
-        fitted = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
-        stored = collection.in_one_generation(lambda: with_names(collection, fitted))
+        with collection.snapshot() as now:
+            rows, model = now.rows(), now.state.model
+            fitted = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
+            stored = with_names(now, fitted)
         save_map(collection, stored)
         location, n = collection.location, len(stored.places)
     return report(options, {"map": location, "documents": n}, f"{location}: a map of {n} documents")

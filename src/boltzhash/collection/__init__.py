@@ -4,6 +4,7 @@ from boltzhash.collection.collection import Collection
 from boltzhash.collection.drift import Drift
 from boltzhash.collection.duplicates import Duplicate, DuplicateGroup
 from boltzhash.collection.facets import Facet
+from boltzhash.collection.snapshot import Snapshot
 from boltzhash.collection.unmatched import FilterWarning
 from boltzhash.search.hits import Answer, Hit
 
@@ -16,4 +17,5 @@ __all__ = [
     "Facet",
     "FilterWarning",
     "Hit",
+    "Snapshot",
 ]

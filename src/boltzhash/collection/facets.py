@@ -10,7 +10,7 @@ import numpy as np
 
 from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.store import FieldValue, Mask, Standing, Store
+from boltzhash.collection.store import FieldValue, Mask, StoreSnapshot
 from boltzhash.collection.unmatched import no_such_field, somewhere
 from boltzhash.search.hits import Answer
 
@@ -55,8 +55,7 @@ least=2020, most=2021)
 
 def with_counts(
     answer: Answer,
-    store: Store,
-    standing: Standing,
+    snapshot: StoreSnapshot,
     conditions: list[Condition],
     matching: Mask | None,
     fields: Sequence[str],
@@ -65,18 +64,16 @@ def with_counts(
 
     ``matching`` None means all that the conditions let through.
     """
-    if matching is None and fields and conditions:
-        matching = store.passing(conditions)
-    if matching is not None:
-        total = int(np.count_nonzero(matching))
-    else:
-        total = store.n_passing(conditions) if conditions else standing.n_documents
-    columns = {field: store.column(field) for field in fields}
+    state = snapshot.state
+    if matching is None and conditions:
+        matching = snapshot.passing(conditions)
+    total = state.n_documents if matching is None else int(np.count_nonzero(matching))
+    columns = {field: snapshot.column(field) for field in fields}
     facets = {field: facet(column, matching) for field, column in columns.items()}
     warning = answer.warning
-    if warning is None and standing.n_documents:
-        code = somewhere(answer.code, standing.n_bits)
+    if warning is None and state.n_documents:
+        code = somewhere(answer.code, state.n_bits)
         empty = (field for field, column in columns.items() if not column.values)
-        problems = (no_such_field(store, code, field) for field in empty)
+        problems = (no_such_field(snapshot, code, field) for field in empty)
         warning = next((problem for problem in problems if problem is not None), None)
     return replace(answer, total=total, facets=facets, warning=warning)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.collection.store import Store
 from boltzhash.encoding.coding import CodedQuery, Query
 from boltzhash.hashers import Hasher
 from boltzhash.search.order import DEFAULT_ORDER, check_order
@@ -26,7 +25,6 @@ class SearchRequest(NamedTuple):
 
 
 def checked_search(
-    store: Store,
     hasher: Hasher,
     query: CodedQuery,
     k: int,
@@ -36,7 +34,7 @@ def checked_search(
     order: str | None,
     approximate: bool,
 ) -> SearchRequest:
-    """Refuse what the store or the query cannot do, and choose how to search where nothing is said."""
+    """Refuse what the query cannot do, and choose how to search where nothing is said."""
     check_integer("k", k, 1, "an integer of 1 or more")
     if order is not None:
         check_order(order)

@@ -1,4 +1,4 @@
-"""What an engine must be able to do to keep a collection."""
+"""The two halves of an engine: a store, which writes, and a snapshot of it, which reads."""
 
 from __future__ import annotations
 
@@ -26,23 +26,35 @@ from boltzhash.text.words import WordQuery, Words
 T = TypeVar("T")
 
 Places = NDArray[np.int64]
-Mask = NDArray[np.bool_]  # by place, so that number 0 means nothing
+Mask = NDArray[np.bool_]  # by doc number, which begin at 1
 OnBatch = Callable[[int, int], object]
 
-FORMAT_VERSION = 1
 BATCH = 1024  # documents per transaction
+FORMAT_VERSION = 1
 
 
-class Standing(NamedTuple):
-    """Where a collection stands in one generation."""
+class Version(NamedTuple):
+    """Tells a generation from all others, those of a database that was restored included."""
 
     generation: int  # raised by every write
+    token: int  # random
+
+
+class State(NamedTuple):
+    """A generation of a collection: its version, its model, and work in progress."""
+
+    generation: int
+    token: int
     n_documents: int
     model: str  # fingerprint of the hasher that made the codes
     n_bits: int
     next_model: str | None  # the one that a rehash is switching to
-    unfinished: dict[str, Any] | None  # what an interrupted add has to resume from
-    approximate: dict[str, Any] | None  # the approximate index with its recall, if there is one
+    unfinished: dict[str, Any] | None  # where an interrupted add resumes
+    approximate: dict[str, Any] | None  # the approximate index with its recall
+
+    @property
+    def version(self) -> Version:
+        return Version(self.generation, self.token)
 
 
 class Rows(NamedTuple):
@@ -69,53 +81,16 @@ class FieldValue(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is ranked best; and of every place, whether its document has a word asked for."""
+    """The best hits, and a mask of the documents that have a word of the query."""
 
     hits: list[Hit]
     matching: Mask
 
 
-class Write(Protocol):
-    """How a change is written; see :meth:`Store.write`."""
+class Transaction(Protocol):
+    """A write in progress, which is committed whole or not at all."""
 
-    def __call__(self, change: Callable[[Standing], T], /) -> T: ...
-
-
-class Store(Protocol):
-    """A collection on an engine.
-
-    Methods that read are called inside ``read``, those that write inside ``write``, unless they say
-    otherwise. A *place* is a document's number in the order of insertion; it is never given out twice.
-    """
-
-    shown: str  # where it is, without credentials
-    passages: int | None  # about how many words a passage has, if documents are cut into passages
-
-    def close(self) -> None: ...
-
-    def read(self, answer: Callable[[Standing], T]) -> T:
-        """What ``answer`` returns in one committed generation; it may be called again."""
-
-    def write(self, change: Callable[[Standing], T]) -> T:
-        """Do ``change`` wholly or not at all.
-
-        It is given the standing before, and called once.
-        """
-
-    @property
-    def written_generation(self) -> int | None:
-        """The generation that the last write of this store made."""
-
-    def together(self) -> AbstractContextManager[Write]:
-        """Gives another ``write``, which may commit some changes at once, the last at the end.
-
-        A change that raises is left out; those before it are committed all the same.
-        """
-
-    def load_model(self, fingerprint: str) -> Hasher:
-        """Called inside ``read`` or ``write``, or outside."""
-
-    # Writing
+    state: State  # before it
 
     def add(self, batch: list[Coded]) -> None: ...
 
@@ -124,12 +99,55 @@ class Store(Protocol):
     def delete(self, ids: list[Id]) -> int: ...
 
     def note_unfinished(self, note: dict[str, Any] | None) -> None:
-        """Keep what an interrupted add has to resume from, or that there is nothing."""
+        """Keep where an interrupted add resumes; None if nothing is unfinished."""
 
-    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
-        """Called outside ``write``."""
 
-    # Searching
+class Store(Protocol):
+    """A collection on an engine; threads may share it."""
+
+    shown: str  # the location without credentials
+    passages: int | None  # about how many words a passage has, if documents are cut into passages
+
+    def close(self) -> None:
+        """Release connections; snapshots that are open keep theirs."""
+
+    def snapshot(self) -> StoreSnapshot:
+        """Open the newest generation."""
+
+    def write(self) -> AbstractContextManager[Transaction]: ...
+
+    def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None: ...
+
+    def load_model(self, fingerprint: str) -> Hasher: ...
+
+    def backup(self, target: Path) -> None:
+        """Copy one generation to a collection in a new folder."""
+
+    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
+        """Keep files beside the documents, such as their map."""
+
+    def load_files(self, name: str) -> list[ModelFile]:
+        """Return the files that ``save_files`` kept last, or an empty list."""
+
+    def files_version(self, name: str) -> str | None:
+        """Return what changes with each ``save_files``; None if there are no files."""
+
+    def build_index(self) -> tuple[dict[str, Any], list[int]]:
+        """Build the approximate index; return its description and the efforts it offers, ascending."""
+
+    def note_approximate(self, about: dict[str, Any]) -> None:
+        """Keep the description of the approximate index with its recall."""
+
+
+class StoreSnapshot(Protocol):
+    """One generation, which threads may share; an error if it is used after ``close``.
+
+    A document's *place* is its number in the order of insertion, which is never used twice.
+    """
+
+    state: State
+
+    def close(self) -> None: ...
 
     def top_k(
         self,
@@ -140,16 +158,13 @@ class Store(Protocol):
         effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        """In order of (distance, insertion); by the approximate index if there is to be an effort.
+        """Return the nearest by (distance, insertion); with an effort, by the approximate index.
 
         Where there are passages, a document's distance is that of its nearest; or, if ``whole``, that of
         the code of all of its text.
         """
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]: ...
-
-    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
-        """Documents whose texts may be at least that similar, likeliest first."""
 
     def ranked(
         self,
@@ -162,86 +177,58 @@ class Store(Protocol):
         by: str,
         whole: bool = False,
     ) -> Found:
-        """The best by words, or by words and codes; in order of (score, distance, insertion).
+        """Return the best by words, or by words and codes, by (score, distance, insertion).
 
-        ``wanted`` is what is asked for in ``words``; ``whole`` as in ``top_k``.
+        ``wanted`` is the question in ``words``; ``whole`` as in ``top_k``.
         """
 
-    def n_passing(self, conditions: list[Condition]) -> int:
-        """How many documents a filter lets through."""
+    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+        """Yield documents whose texts may be at least that similar, likeliest first."""
 
     def passing(self, conditions: list[Condition]) -> Mask:
-        """Of every place, whether there is a document that a filter lets through."""
-
-    # Reading
+        """Return a mask of the documents that a filter lets through."""
 
     def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
-        """Those of the documents with these ids that exist, with their codes."""
+        """Return those of the documents with these ids that exist, with their codes."""
 
     def documents_at(self, places: Places) -> list[Document]: ...
 
     def ids_at(self, places: Places) -> list[Id | None]:
-        """The id at each place; None if the document is gone."""
+        """Return the id at each place; None if the document is gone."""
 
     def rows(self) -> Rows: ...
 
     def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
-        """The next n documents after a place, in the order of insertion, with their places."""
+        """Return the next n documents after a place, with their places."""
 
     def latest(self, n: int) -> list[Coded]:
-        """The n documents that were inserted last, with their codes, in the order of insertion."""
-
-    def documents(self) -> Iterator[Document]:
-        """All of one generation, in the order of insertion; called outside ``read``."""
-
-    def coded_here(self) -> Iterator[Coded]:
-        """All with their codes, in the order of insertion."""
+        """Return the n documents that were inserted last, with codes and passages."""
 
     def field_values(self, most: int) -> dict[str, list[FieldValue]]:
-        """The commonest values of each metadata field, at most ``most``."""
-
-    def values_of(self, field: str) -> dict[int, Scalar]:
-        """The value of one metadata field by place, if it is a string, a number or a boolean."""
+        """Return the commonest values of each metadata field, at most ``most``."""
 
     def column(self, field: str) -> Column:
-        """All values of one metadata field; those of a list are its members."""
-
-    # Keeping
+        """Return all values of one metadata field; those of a list are its members."""
 
     def counts(self) -> Counts: ...
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of the parts, as far as the engine can tell."""
+        """Return the bytes of the parts, as far as the engine can tell."""
 
     def check(self, hasher: Hasher) -> None:
         """Raise :class:`boltzhash.errors.CollectionError` if something is not as it was written."""
 
-    def backup(self, target: Path) -> None:
-        """Copy one generation to a collection in a new folder; called outside ``read``."""
 
-    def save_files(self, name: str, files: Sequence[ModelFile]) -> None:
-        """Keep files beside the documents, such as their map; called outside ``write``."""
-
-    def load_files(self, name: str) -> list[ModelFile]:
-        """What ``save_files`` was given last, or an empty list. Called outside ``read``."""
-
-    def files_version(self, name: str) -> str | None:
-        """Changes with each ``save_files``; None if there are no files. Called outside ``read``."""
-
-    # Approximate search
-
-    def build_index(self) -> tuple[dict[str, Any], list[int]]:
-        """Build the approximate index; called outside ``write``.
-
-        Returns what is to be said about it, and how much a search can look at, the least first.
-        """
-
-    def note_approximate(self, about: dict[str, Any]) -> None:
-        """Keep what was measured about the index; called outside ``write``."""
+def all_coded(snapshot: StoreSnapshot) -> Iterator[Coded]:
+    """Yield all documents with their codes, in the order of insertion."""
+    last = 0
+    while page := snapshot.page(last, BATCH):
+        yield from (coded for _, coded in page)
+        last = page[-1][0]
 
 
 def refuse_taken(batch: Sequence[Coded], taken: Container[Id]) -> None:
-    """Raise if a document has an id that is already there, or that another in its batch has."""
+    """Raise if a document has an id that already exists, or that another in its batch has."""
     seen: set[Id] = set()
     for coded in batch:
         id_ = coded.document.id
@@ -263,7 +250,7 @@ def twice_in_batch(id_: Id) -> DuplicateIdError:
 
 
 def last_of_each(batch: Sequence[Coded]) -> dict[Id, Coded]:
-    """The last of the documents with each id, in the order of the first."""
+    """Return the last of the documents with each id, in the order of the first."""
     return {coded.document.id: coded for coded in batch}
 
 
@@ -291,3 +278,7 @@ def has_no_passages(shown: str) -> ValueError:
 
 def rehash_taken_over(shown: str) -> CollectionError:
     return CollectionError(f"{shown}: another rehash has taken over from this one")
+
+
+def is_closed(what: str, shown: str) -> ValueError:
+    return ValueError(f"the {what} {shown} is closed")

@@ -22,7 +22,7 @@ from boltzhash.collection.filters import (
     look_up,
     seen_fields,
 )
-from boltzhash.collection.store import Store
+from boltzhash.collection.store import StoreSnapshot
 
 _LOOKED_AT = 4  # conditions: each costs a search or two
 _SAMPLE = 100  # documents whose fields are named
@@ -42,32 +42,32 @@ def somewhere(code: Codes | None, n_bits: int) -> Codes:
     return np.zeros(n_bits // 8, dtype=np.uint8) if code is None else code
 
 
-def why_empty(store: Store, code: Codes, conditions: Sequence[Condition]) -> str | None:
+def why_empty(snapshot: StoreSnapshot, code: Codes, conditions: Sequence[Condition]) -> str | None:
     """What is wrong with a filter that lets nothing through, None if nothing is.
 
     Asked by searches near ``code``, so that it costs no more than those, on every engine.
     """
     on_fields = list(dict.fromkeys(conditions_on_fields(conditions)))[:_LOOKED_AT]
-    return next((problem for c in on_fields for problem in _problem(store, code, c)), None)
+    return next((problem for c in on_fields for problem in _problem(snapshot, code, c)), None)
 
 
-def no_such_field(store: Store, code: Codes, field: str) -> str | None:
+def no_such_field(snapshot: StoreSnapshot, code: Codes, field: str) -> str | None:
     """That no document has a field, and which one is meant perhaps; None if one has it."""
-    if store.top_k(code, 1, [Has(field)]):
+    if snapshot.top_k(code, 1, [Has(field)]):
         return None
-    return f"no document has a field {_shown(field)}{_other_fields(store, code, field)}"
+    return f"no document has a field {_shown(field)}{_other_fields(snapshot, code, field)}"
 
 
-def _problem(store: Store, code: Codes, condition: OnField) -> Iterator[str]:
+def _problem(snapshot: StoreSnapshot, code: Codes, condition: OnField) -> Iterator[str]:
     field = condition.field
-    missing = no_such_field(store, code, field)
+    missing = no_such_field(snapshot, code, field)
     if missing is not None:
         yield missing
         return
     asked = _asked_kinds(condition)
     of_these_kinds = AnyOf(tuple(_of_kind(field, kind) for kind in asked))
-    if asked and not store.top_k(code, 1, [of_these_kinds]):
-        (having,) = store.top_k(code, 1, [Has(field)])
+    if asked and not snapshot.top_k(code, 1, [of_these_kinds]):
+        (having,) = snapshot.top_k(code, 1, [Has(field)])
         document = having.document
         metadata = {} if document is None else document.metadata or {}
         yield (
@@ -99,8 +99,8 @@ def _described(seen: Seen | None) -> str:
     return f"{kind_of(seen)}, {reprlib.repr(seen)}"
 
 
-def _other_fields(store: Store, code: Codes, field: str) -> str:
-    nearest = store.top_k(code, _SAMPLE, [])
+def _other_fields(snapshot: StoreSnapshot, code: Codes, field: str) -> str:
+    nearest = snapshot.top_k(code, _SAMPLE, [])
     metadata = [hit.document.metadata or {} for hit in nearest if hit.document is not None]
     names = sorted({name for one in metadata for name in seen_fields(one)})
     if not names:

@@ -1,6 +1,6 @@
 """What users have, read one document at a time."""
 
 from boltzhash.corpus.reading import read_corpus
-from boltzhash.corpus.records import BadRecord, CorpusError, Document, Fields
+from boltzhash.corpus.records import BadRecord, CorpusError, Document
 
-__all__ = ["BadRecord", "CorpusError", "Document", "Fields", "read_corpus"]
+__all__ = ["BadRecord", "CorpusError", "Document", "read_corpus"]

@@ -53,7 +53,7 @@ def column_names(source: Any) -> list[Any] | None:
 
 def frame_documents(frame: Any, columns: Sequence[Any]) -> Iterator[Document]:
     """The documents of a frame with the columns id (or _id) and text; all others are metadata."""
-    return documents(read_frame(frame, columns, fields := Fields(metadata=True)), fields)
+    return documents(read_frame(frame, columns, fields := Fields("text", None, True)), fields)
 
 
 def read_frame(frame: Any, columns: Sequence[Any], fields: Fields) -> Records:
@@ -81,10 +81,10 @@ def _check_columns(columns: Sequence[Any], fields: Fields, kind: str) -> None:
             raise CorpusError(f"{kind}: names of columns must be strings, got {name!r}")
         if columns.count(name) > 1:
             raise CorpusError(f"{kind}: expected one column {name!r}, got {columns.count(name)}")
-    named = [(fields.text, "Fields(text=…)")]
-    named += [(fields.id, "Fields(id=…)")] if fields.id is not None else []
+    named = [(fields.text, "text_field=")]
+    named += [(fields.id, "id_field=")] if fields.id is not None else []
     chosen = () if isinstance(fields.metadata, bool) else fields.metadata
-    for name, option in [*named, *((name, "Fields(metadata=…)") for name in chosen)]:
+    for name, option in [*named, *((name, "metadata=") for name in chosen)]:
         if name not in columns:
             raise CorpusError(
                 f"{kind}: expected a column {name!r}, got the columns: "

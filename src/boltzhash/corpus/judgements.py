@@ -38,7 +38,7 @@ def read_questions(path: str | Path) -> Questions:
     {'q1': 'how far is the moon', '2': 'why'}
     """
     questions: Questions = {}
-    for line, where in jsonl.read(_file(path), Fields(), _ENCODING):
+    for line, where in jsonl.read(_file(path), Fields("text", None, False), _ENCODING):
         record = checked_record(line, where)
         id_, text = _question_id(record, where), record.get("text")
         if not isinstance(text, str):

@@ -6,7 +6,7 @@ read is an error that says where it is; none is silently left out.
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from boltzhash.corpus import jsonl
@@ -24,15 +24,17 @@ from boltzhash.corpus.records import CorpusError, Document, Fields, OnBad, Recor
 
 logger = logging.getLogger("boltzhash")
 
-_FIELDS = Fields()
-_OF_TEXTS = Fields(id="id")  # how folder.py names what is in a text file
+_OF_TEXTS = Fields("text", "id", metadata=False)  # how folder.py names what is in a text file
 
 
 def read_corpus(
     source: str | Path | Iterable[str | Path] | Frame,
     *,
-    fields: Fields = _FIELDS,
+    text_field: str = "text",
+    id_field: str | None = None,
+    id_as_string: bool = False,
     encoding: str = "utf-8",
+    metadata: bool | Sequence[str] = False,
     format: str | None = None,
     on_bad: OnBad | None = None,
 ) -> Iterator[Document]:
@@ -49,10 +51,20 @@ def read_corpus(
         file is a document whose id is its relative path. Subfolders and links are followed. Hidden files
         and binary ones (a NUL byte in the first 8 KiB) are left out, links that lead nowhere with a
         warning.
-    fields
-        Where in a record text, id and metadata are.
+    text_field
+        The field or column with the text.
+    id_field
+        The field or column with the id, a string or an integer. By default ``id``, or else ``_id``, if
+        a record has it, otherwise the number of the record, counted from 0 over the whole corpus.
+    id_as_string
+        Make every id a string, also what is neither a string nor an integer: 1.5 becomes "1.5", and
+        12.0, a whole number, "12". A missing value remains an error.
     encoding
         The encoding of everything but Parquet. A UTF-8 byte order mark is skipped.
+    metadata
+        Which of a record's other fields become the document's metadata: those named, all (True) or none.
+        With all, the fields of an object ``metadata`` count as the record's own. Dates, decimals and
+        missing values become what JSON can say (:mod:`boltzhash.corpus.values`).
     format
         How to read files, whatever their names say: ``"jsonl"``, ``"csv"``, ``"tsv"``, ``"parquet"``,
         ``"lines"`` (each line of a text is a document) or ``"files"`` (each file is one).
@@ -76,6 +88,7 @@ def read_corpus(
     >>> [(document.id, document.text) for document in read_corpus(path)]
     [('a', 'first'), (1, 'second')]
     """
+    fields = Fields(text_field, id_field, metadata, id_as_string)
     columns = column_names(source)
     if columns is not None:
         if format is not None:

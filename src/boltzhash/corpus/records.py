@@ -64,27 +64,11 @@ OnBad = Callable[[BadRecord], object]
 
 
 class Fields(NamedTuple):
-    """Where in a record the document is: the names of its fields.
+    """Where in a record the document is."""
 
-    Parameters
-    ----------
-    text
-        The field or column with the text.
-    id
-        The field or column with the id, a string or an integer. By default ``id``, or else ``_id``, if
-        a record has it, otherwise the number of the record, counted from 0 over the whole corpus.
-    metadata
-        Which of a record's other fields become the document's metadata: those named, all (True) or none.
-        With all, the fields of an object ``metadata`` count as the record's own. Dates, decimals and
-        missing values become what JSON can say (:mod:`boltzhash.corpus.values`).
-    id_as_string
-        Make every id a string, also what is neither a string nor an integer: 1.5 becomes "1.5", and
-        12.0, a whole number, "12". A missing value remains an error.
-    """
-
-    text: str = "text"
-    id: str | None = None
-    metadata: bool | Sequence[str] = False
+    text: str
+    id: str | None
+    metadata: bool | Sequence[str]
     id_as_string: bool = False
 
     def id_of(self, names: Mapping[str, object] | Sequence[str]) -> str | None:
@@ -112,7 +96,7 @@ def documents(
         Is told of a record that is not a document, which is then left out; without it, that is an error.
 
     >>> records = iter([({"id": "a", "text": "first"}, "line 1"), ({"text": "second"}, "line 2")])
-    >>> [(document.id, document.text) for document in documents(records, Fields())]
+    >>> [(document.id, document.text) for document in documents(records, Fields("text", None, False))]
     [('a', 'first'), (1, 'second')]
     """
     for count, (record, where) in enumerate(records):
@@ -153,7 +137,7 @@ def _as_json_or_shown(value: object) -> object:
 
 
 def _document(record: Record, number: int, fields: Fields, where: str) -> Document:
-    text = _field(record, fields.text, where, "Fields(text=…) (--text-field on the command line)")
+    text = _field(record, fields.text, where, "text_field= (--text-field on the command line)")
     if not isinstance(text, str):
         raise CorpusError(f"{where}: field {fields.text!r} must be a string, got {shown(text)}")
     check_characters(text, f"{where}: field {fields.text!r}")
@@ -184,7 +168,7 @@ def _metadata_value(name: str, value: object, where: str) -> object:
     except ValueError as error:
         raise CorpusError(
             f"{where}: field {name!r} cannot become metadata, got {shown(value)}: {error}; name the "
-            "fields to keep with Fields(metadata=…) (--metadata on the command line)"
+            "fields to keep with metadata= (--metadata on the command line)"
         ) from None
 
 
@@ -192,7 +176,7 @@ def _document_id(record: Record, number: int, fields: Fields, where: str) -> str
     field = fields.id_of(record)
     if field is None:
         return str(number) if fields.id_as_string else number
-    value = _field(record, field, where, "Fields(id=…) (--id-field on the command line)")
+    value = _field(record, field, where, "id_field= (--id-field on the command line)")
     if isinstance(value, str):
         check_characters(value, f"{where}: field {field!r}")
         return value
@@ -210,7 +194,7 @@ def _how_to_make_it_an_id(value: object) -> str:
     """What to do about a value that is no id."""
     if value is None or value != value:  # NaN
         return "; give each document an id, or leave the field out, then the row number is the id"
-    as_string = "Fields(id_as_string=True) (--id-as-string on the command line)"
+    as_string = "id_as_string=True (--id-as-string on the command line)"
     if isinstance(value, float) and value.is_integer():
         return (
             ": a whole number kept as a float, as pandas does where a value of the column is missing; "
@@ -266,10 +250,10 @@ def check_characters(text: str, what: str) -> None:
 def check_columns(columns: Sequence[str], fields: Fields, where: str) -> None:
     """Refuse columns if one that ``fields`` names is missing or occurs more than once."""
     chosen = () if isinstance(fields.metadata, bool) else fields.metadata
-    named = [(fields.text, "Fields(text=…) (--text-field on the command line)")]
+    named = [(fields.text, "text_field= (--text-field on the command line)")]
     if fields.id is not None:
-        named.append((fields.id, "Fields(id=…) (--id-field on the command line)"))
-    named += [(name, "Fields(metadata=…) (--metadata on the command line)") for name in chosen]
+        named.append((fields.id, "id_field= (--id-field on the command line)"))
+    named += [(name, "metadata= (--metadata on the command line)") for name in chosen]
     for name, option in named:
         count = columns.count(name)
         if count == 0:

@@ -15,7 +15,6 @@ from boltzhash.corpus.places import STANDARD_INPUT, places_of
 from boltzhash.corpus.records import CorpusError, Document, Fields, documents
 
 SHARD_BYTES = 16 << 20
-_FIELDS = Fields()
 
 
 class RowNumber(int):
@@ -75,16 +74,24 @@ def plan_shards(sources: Iterable[str | Path], shard_bytes: int = SHARD_BYTES) -
     return shards
 
 
-def read_shard(shard: Shard, fields: Fields = _FIELDS) -> Iterator[Document]:
+def read_shard(
+    shard: Shard,
+    *,
+    text_field: str = "text",
+    id_field: str | None = None,
+    id_as_string: bool = False,
+    metadata: bool | Sequence[str] = False,
+) -> Iterator[Document]:
     """The documents of a shard; those without an id have a :class:`RowNumber`.
 
     Parameters
     ----------
     shard
         One that :func:`plan_shards` made. JSONL, CSV and TSV must be UTF-8.
-    fields
+    text_field, id_field, id_as_string, metadata
         As in :func:`~boltzhash.corpus.read_corpus`.
     """
+    fields = Fields(text_field, id_field, metadata, id_as_string)
     path, format = Path(shard.path), FORMATS[shard.kind]
     if format.spans is None:
         records = format.read(path, fields, text_encoding("utf-8"))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.corpus import CorpusError, Fields
+from boltzhash.corpus import CorpusError
 from boltzhash.corpus.documents import checked_documents
 from boltzhash.corpus.shards import SHARD_BYTES, RowNumber, Shard, plan_shards, read_shard
 from boltzhash.encoding.coding import Coded
@@ -35,7 +35,15 @@ _BATCH = 2048  # documents written at a time
 _RETRIES = 5  # of a shard whose worker was lost
 
 
-_FIELDS = Fields()
+class Fields(NamedTuple):
+    """Where in a record the document is."""
+
+    text_field: str = "text"
+    id_field: str | None = None
+    id_as_string: bool = False
+
+
+_DEFAULT_FIELDS = Fields()
 
 
 class EncodedShard(NamedTuple):
@@ -56,7 +64,7 @@ def encode_on_ray(
     sources: Iterable[str | Path],
     output: str | Path,
     *,
-    fields: Fields = _FIELDS,
+    fields: Fields = _DEFAULT_FIELDS,
     shard_bytes: int = SHARD_BYTES,
     on_shard: OnShard | None = None,
 ) -> dict[str, int]:
@@ -173,7 +181,7 @@ def _encoded_arrays(hasher: Hasher, shard: Shard, fields: Fields) -> dict[str, A
     ids: list[str] = []
 
     def texts() -> Iterator[str]:
-        for document in read_shard(shard, fields._replace(metadata=False)):
+        for document in read_shard(shard, **fields._asdict()):
             ids.append(json.dumps([document.id, isinstance(document.id, RowNumber)]))
             yield document.text
 
@@ -198,7 +206,9 @@ def documents_encoded_on_ray(
     hasher: Hasher,
     sources: Iterable[str | Path],
     *,
-    fields: Fields,
+    text_field: str,
+    id_field: str | None,
+    metadata: bool | Sequence[str],
     shards: str | Path | None,
 ) -> Iterator[Iterator[list[Coded]]]:
     """Encode files on the cluster; gives their documents with their codes, a batch at a time.
@@ -206,9 +216,10 @@ def documents_encoded_on_ray(
     ``shards`` is a folder that every machine of the cluster sees. It keeps the codes until the block
     ends, and after an error, so that the same call can resume; without it they are in a temporary one.
     """
+    fields = Fields(text_field, id_field)
     folder = Path(shards) if shards is not None else Path(tempfile.mkdtemp(prefix="boltzhash-"))
     try:
-        documents = _coded_documents(hasher, sources, folder, fields)
+        documents = _coded_documents(hasher, sources, folder, fields, metadata)
         yield in_batches(documents, _BATCH)
     except BaseException:
         if shards is None:
@@ -222,9 +233,10 @@ def _coded_documents(
     sources: Iterable[str | Path],
     folder: Path,
     fields: Fields,
+    metadata: bool | Sequence[str],
 ) -> Iterator[Coded]:
     for part in encoded_shards(hasher, sources, folder, fields, SHARD_BYTES, None):
-        read = read_shard(part.shard, fields)
+        read = read_shard(part.shard, **fields._asdict(), metadata=metadata)
         given = (document._replace(id=id_) for document, id_ in zip(read, part.ids, strict=True))
         rows = zip(checked_documents(given), part.codes, part.known_words, strict=True)
         for document, code, known_words in rows:

@@ -96,7 +96,8 @@ class BoltzhashDocumentStore:
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """The documents that the filters let through, in the order of insertion."""
-        return [as_haystack(found) for found in self.collection.matching(as_where(filters))]
+        with self.collection.snapshot() as now:
+            return [as_haystack(found) for found in now.matching(as_where(filters))]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -108,7 +109,8 @@ class BoltzhashDocumentStore:
         if not isinstance(documents, list) or not all(isinstance(d, Document) for d in documents):
             raise ValueError(f"documents must be a list of Documents, got {documents!r:.100}")
         if policy is DuplicatePolicy.SKIP:
-            there = self.collection.find([document.id for document in documents])
+            with self.collection.snapshot() as now:
+                there = now.find([document.id for document in documents])
             new = {document.id: document for document in reversed(documents)}
             documents = [found for name, found in reversed(new.items()) if name not in there]
         vectors = self._vectors(documents)

@@ -155,7 +155,7 @@ class BoltzhashVectorStore(BasePydanticVectorStore):
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete the nodes that were cut from one document."""
-        self._delete(self.collection.matching({SOURCE: ref_doc_id}))
+        self._delete(self._matching({SOURCE: ref_doc_id}))
 
     def delete_nodes(
         self,
@@ -170,7 +170,7 @@ class BoltzhashVectorStore(BasePydanticVectorStore):
 
     def clear(self) -> None:
         """Delete all nodes; the model stays."""
-        self._delete(self.collection.matching({}))
+        self._delete(self._matching({}))
 
     def get_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
@@ -206,11 +206,16 @@ class BoltzhashVectorStore(BasePydanticVectorStore):
         self, node_ids: list[str] | None, filters: MetadataFilters | None
     ) -> list[Document]:
         if node_ids is None:
-            return self.collection.matching(as_where(filters))
-        there = self.collection.find(node_ids)
+            return self._matching(as_where(filters))
+        with self.collection.snapshot() as now:
+            there = now.find(node_ids)
         conditions = parse_where(as_where(filters))
         chosen = [there[name].document for name in node_ids if name in there]
         return [found for found in chosen if matches(conditions, found.metadata or {})]
+
+    def _matching(self, where: dict[str, Any]) -> list[Document]:
+        with self.collection.snapshot() as now:
+            return now.matching(where)
 
     def _delete(self, documents: Sequence[Document]) -> None:
         self.collection.delete([document.id for document in documents])

@@ -22,7 +22,7 @@ from boltzhash.metrics.codes_report import CodesReport, Halves, Labelled, Measur
 from boltzhash.metrics.significance import Estimate, estimates
 
 if TYPE_CHECKING:
-    from boltzhash.collection import Collection
+    from boltzhash.collection import Collection, Snapshot
 
 RowNumbers = NDArray[np.int64]
 
@@ -69,7 +69,8 @@ def evaluate_codes(
     check_integer("top", top, 1, "a positive integer")
     check_has_halves(collection)
     hasher = collection.hasher
-    read = collection.in_one_generation(lambda: _read(collection, hasher, labels))
+    with collection.snapshot() as now:
+        read = _read(now, hasher, labels)
     own, k = read.cut, n_nearest(len(read.codes) - 1)
     halved = codes_of_halves(hasher, read.words)
     agreement = agreement_of_codes(*halved, codes=read.codes, k=k, own=own)
@@ -229,15 +230,15 @@ class _Read(NamedTuple):
     values: list[Any]
 
 
-def _read(collection: Collection, hasher: Hasher, field: str | None) -> _Read:
-    rows = collection.rows()
+def _read(snapshot: Snapshot, hasher: Hasher, field: str | None) -> _Read:
+    rows = snapshot.rows()
     n = len(rows.codes)
     _check_enough(n)
     blocks, values = [], []
     is_cheap = n <= LATENT_UP_TO
     if is_cheap or field is not None:
         for start in range(0, n, BATCH):
-            documents = collection.documents_at(rows.places[start : start + BATCH])
+            documents = snapshot.documents_at(rows.places[start : start + BATCH])
             values += [_value(document.metadata, field) for document in documents]
             if is_cheap:
                 blocks.append(hasher.tfidf([document.text for document in documents]))
@@ -246,7 +247,7 @@ def _read(collection: Collection, hasher: Hasher, field: str | None) -> _Read:
     def words_at(some: RowNumbers) -> sparse.csr_matrix:
         if all_words is not None:
             return all_words[some]
-        documents = collection.documents_at(rows.places[some])
+        documents = snapshot.documents_at(rows.places[some])
         return hasher.tfidf([document.text for document in documents])
 
     return _Read(rows.codes, *_cut(n, words_at), all_words, values)

@@ -143,9 +143,10 @@ class Tools:
     def overview(self) -> Result:
         """Say what is in the collection: how many documents, and the metadata fields with the commonest
         values of each and how many documents have them."""
-        fields = self._collection.field_values(VALUES)
+        with self._collection.snapshot() as now:
+            n, fields = len(now), now.field_values(VALUES)
         return {
-            "documents": len(self._collection),
+            "documents": n,
             "fields": {
                 name: [{"value": one.value, "documents": one.n_documents} for one in values]
                 for name, values in fields.items()

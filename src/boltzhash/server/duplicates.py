@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from boltzhash.collection import Collection, DuplicateGroup
+from boltzhash.collection import DuplicateGroup, Snapshot
 from boltzhash.collection.store import OnBatch
 from boltzhash.server import answers
 from boltzhash.server.hits import shown_id, stored_documents
@@ -33,13 +33,13 @@ class DuplicateGroups:
 
     def page(
         self,
-        collection: Collection,
+        collection: Snapshot,
         asked: Asked,
         offset: int,
         limit: int,
         on_batch: OnBatch | None = None,
     ) -> answers.Duplicates:
-        now = collection.standing()
+        now = collection.state
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
                 422,
@@ -73,7 +73,7 @@ def _rank(group: DuplicateGroup) -> tuple[float, int]:
     return -_least_similarity(group), -len(group.duplicates)
 
 
-def _as_json(collection: Collection, group: DuplicateGroup) -> answers.Group:
+def _as_json(collection: Snapshot, group: DuplicateGroup) -> answers.Group:
     listed = group.duplicates[:MAX_LISTED_IN_GROUP]
     shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
     return {

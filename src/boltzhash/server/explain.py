@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from boltzhash.codes import Bits, Codes, unpack
-from boltzhash.collection import Collection
+from boltzhash.collection import Snapshot
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import code_of, coded_query
 from boltzhash.server import answers
@@ -33,9 +33,9 @@ class BitWords:
         self._model: str | None = None
         self._sides: Sides = [], []
 
-    def of(self, collection: Collection) -> Sides:
+    def of(self, collection: Snapshot) -> Sides:
         """The words of the model's bits, from the documents of the first request."""
-        model = collection.standing().model
+        model = collection.state.model
         with self._lock:
             if self._model != model:
                 rows = collection.rows()
@@ -71,7 +71,7 @@ def side_words(occurrences: Occurrences, bits: Bits, cut: Words) -> Sides:
 
 
 def explain_hit(
-    collection: Collection,
+    collection: Snapshot,
     bit_words: BitWords,
     query: TextQuery | IdQuery | CodeQuery,
     id_: Id,
@@ -81,7 +81,7 @@ def explain_hit(
 
     ``found_by`` is the code that it was found by, if that is not its own but a passage's.
     """
-    now = collection.standing()
+    now = collection.state
     sides = bit_words.of(collection)
     stored = stored_document(collection, id_)
     document, code = stored.document, np.frombuffer(stored.code, np.uint8)
@@ -117,7 +117,7 @@ def explain_hit(
 
 
 def _asked(
-    collection: Collection, query: TextQuery | IdQuery | CodeQuery
+    collection: Snapshot, query: TextQuery | IdQuery | CodeQuery
 ) -> tuple[Codes, set[str], Sought]:
     """A query as a code, as words that models count, and as words that documents are found by."""
     cut = collection.words

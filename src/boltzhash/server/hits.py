@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Answer, Collection, Hit
+from boltzhash.collection import Answer, Hit, Snapshot
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
@@ -28,7 +28,7 @@ _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
 
 
-def search_text(collection: Collection, asked: SearchRequest) -> answers.FoundIn:
+def search_text(collection: Snapshot, asked: SearchRequest) -> answers.FoundIn:
     answer = collection.search(
         asked.text,
         asked.offset + asked.k,
@@ -42,7 +42,7 @@ def search_text(collection: Collection, asked: SearchRequest) -> answers.FoundIn
     return found(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
 
 
-def search_similar(collection: Collection, asked: SimilarRequest) -> answers.FoundIn:
+def search_similar(collection: Snapshot, asked: SimilarRequest) -> answers.FoundIn:
     """The documents most like a document, without itself."""
     document = stored_document(collection, asked.id).document
     answer = collection.more_like(asked.id, asked.offset + asked.k, by=asked.by, where=asked.where)
@@ -50,15 +50,15 @@ def search_similar(collection: Collection, asked: SimilarRequest) -> answers.Fou
     return found(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
 
 
-def search_code(collection: Collection, asked: NearestRequest) -> answers.FoundIn:
-    code = parse_code(asked.code, collection.standing().n_bits)
+def search_code(collection: Snapshot, asked: NearestRequest) -> answers.FoundIn:
+    code = parse_code(asked.code, collection.state.n_bits)
     k = asked.offset + asked.k
     answer = collection.search(code, k, where=asked.where, facets=asked.facets)
     return found(collection, answer, offset=asked.offset)
 
 
 def found(
-    collection: Collection,
+    collection: Snapshot,
     answer: Answer,
     sought: Sought | None = None,
     offset: int = 0,
@@ -83,7 +83,7 @@ def found(
         for one, reason in zip(shown, reasons(hasher, documents, sought, margins), strict=True):
             one["reasons"] = reason
     result: answers.FoundIn = {
-        "generation": collection.standing().generation,
+        "generation": collection.state.generation,
         "query": {
             "code": None if answer.code is None else answer.code.tobytes().hex(),
             "by": answer.by,
@@ -131,7 +131,7 @@ def _hit(hit: Hit, sought: Sought, by_code: float) -> answers.Hit:
     return shown
 
 
-def stored_document(collection: Collection, id_: Id) -> Coded:
+def stored_document(collection: Snapshot, id_: Id) -> Coded:
     stored = collection.find([id_])
     if id_ not in stored:
         raise RefusedError(
@@ -140,7 +140,7 @@ def stored_document(collection: Collection, id_: Id) -> Coded:
     return stored[id_]
 
 
-def stored_documents(collection: Collection, ids: Iterable[Id]) -> list[answers.StoredDocument]:
+def stored_documents(collection: Snapshot, ids: Iterable[Id]) -> list[answers.StoredDocument]:
     """Whole documents; ids that do not exist are left out."""
     ids = list(ids)
     stored = collection.find(ids)
@@ -209,7 +209,7 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
     return [hasher.tfidf_.words_[column] for column in row.indices[heaviest]]
 
 
-def sought_like(collection: Collection, document: Document) -> Sought:
+def sought_like(collection: Snapshot, document: Document) -> Sought:
     """The words of a document to mark in others: all would be too many, if the model knows some."""
     telling = telling_words(collection.hasher, document.text)
     if not telling:

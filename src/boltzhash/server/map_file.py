@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.collection import Collection
+from boltzhash.collection import Collection, Snapshot
 from boltzhash.collection.store import Rows
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ModelError, needs_extra
@@ -119,7 +119,7 @@ def _scaled(points: Any) -> Points:
     return np.asarray((near - lowest) / np.maximum(highest - lowest, 1e-9), dtype=np.float32)
 
 
-def with_names(collection: Collection, stored: StoredMap) -> StoredMap:
+def with_names(collection: Snapshot, stored: StoredMap) -> StoredMap:
     """The map with its regions, named by the words of the documents as they are now."""
     ids = collection.ids_at(stored.places)
     there = np.array([id_ is not None for id_ in ids], dtype=bool)
@@ -146,12 +146,12 @@ def save_map(collection: Collection, stored: StoredMap) -> None:
     files = [ModelFile.of(f"{name}.npy", _npy(array)) for name, array in arrays.items()]
     if stored.regions is not None:
         files += _regions_files(stored.regions)
-    collection.save_files(MAP, [ModelFile.of(CONFIG, described.encode()), *files])
+    collection.store.save_files(MAP, [ModelFile.of(CONFIG, described.encode()), *files])
 
 
-def load_map(collection: Collection) -> StoredMap | None:
+def load_map(collection: Snapshot) -> StoredMap | None:
     """The map of a collection; None if none was made, an error if it is damaged."""
-    contents = {file.name: file.contents for file in collection.load_files(MAP)}
+    contents = {file.name: file.contents for file in collection.store.load_files(MAP)}
     if not contents:
         return None
     shown = collection.location

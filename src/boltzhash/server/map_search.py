@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 
 from boltzhash.codes import Codes, pack, unpack
-from boltzhash.collection import Answer, Collection
+from boltzhash.collection import Answer, Snapshot
 from boltzhash.corpus.documents import Id
 from boltzhash.server import answers
 from boltzhash.server.hits import found, sought_like, stored_document
@@ -20,9 +20,7 @@ _MORE = 6
 _MOST_READ = 20_000
 
 
-def search_on_map(
-    collection: Collection, view: MapView, asked: MapSearchRequest
-) -> answers.FoundIn:
+def search_on_map(collection: Snapshot, view: MapView, asked: MapSearchRequest) -> answers.FoundIn:
     """By a text or like a document, or without either the most typical documents of a region."""
     shown = view.shown(collection)
     if isinstance(shown, str):
@@ -39,7 +37,7 @@ def search_on_map(
 
 
 def _search(
-    collection: Collection, shown: ShownMap, asked: MapSearchRequest
+    collection: Snapshot, shown: ShownMap, asked: MapSearchRequest
 ) -> tuple[Callable[[int], Answer], Sought | None]:
     """A search for the best k documents, and the words to mark in them."""
     text, id_, region, by, where = asked.text, asked.id, asked.region, asked.by, asked.where
@@ -60,7 +58,7 @@ def _search(
     raise RefusedError(422, "there is nothing to look for: give a text, an id or a region")
 
 
-def _typical_code(collection: Collection, shown: ShownMap, region: int) -> Codes:
+def _typical_code(collection: Snapshot, shown: ShownMap, region: int) -> Codes:
     """Each bit as most documents of a region have it."""
     rows = shown.rows[shown.has(region)]
     bits = unpack(collection.rows().codes[rows])

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.collection import Collection
+from boltzhash.collection import Snapshot
+from boltzhash.collection.columns import Column
 from boltzhash.collection.store import Rows
 from boltzhash.corpus.documents import Id
 from boltzhash.server import answers
@@ -80,11 +81,11 @@ class MapView:
         self._placed: dict[tuple[int, bytes], tuple[float, float]] = {}
         self._shown: ShownMap | None = None
 
-    def view(self, collection: Collection, field: str | None) -> answers.Map:
+    def view(self, collection: Snapshot, field: str | None) -> answers.Map:
         shown = self.shown(collection)
         if isinstance(shown, str):
             return {
-                "generation": collection.standing().generation,
+                "generation": collection.state.generation,
                 "made": False,
                 "message": shown,
             }
@@ -92,7 +93,7 @@ class MapView:
             raise RefusedError(404, f"no document has the metadata field {field!r}")
         colours = _Colours([], [])
         if field is not None:
-            colours = _colours(shown.numbers, collection.values_of(field))
+            colours = _colours(shown.numbers, _values(collection.column(field)))
         scaled = np.round(shown.points * 65535).astype(np.int64)
         return {
             "generation": shown.generation,
@@ -109,9 +110,9 @@ class MapView:
             "left_out": shown.left_out,
         }
 
-    def shown(self, collection: Collection) -> ShownMap | str:
+    def shown(self, collection: Snapshot) -> ShownMap | str:
         """What there is to see in this generation, or why there is nothing."""
-        now = collection.standing()
+        now = collection.state
         with self._lock:
             stored = self._read(collection)
             if stored is None or stored.model != now.model:
@@ -123,14 +124,14 @@ class MapView:
                 kept = self._shown = self._show(collection, stored, now.generation)
             return kept
 
-    def _read(self, collection: Collection) -> StoredMap | None:
-        version = collection.files_version(MAP)
+    def _read(self, collection: Snapshot) -> StoredMap | None:
+        version = collection.store.files_version(MAP)
         if version != self._version:
             self._stored, self._version = load_map(collection), version
             self._placed, self._shown = {}, None
         return self._stored
 
-    def _show(self, collection: Collection, stored: StoredMap, generation: int) -> ShownMap:
+    def _show(self, collection: Snapshot, stored: StoredMap, generation: int) -> ShownMap:
         rows = collection.rows()
         chosen, points, of_point = self._points(stored, rows)
         numbers = rows.places[chosen]
@@ -203,6 +204,14 @@ def _regions_as_json(regions: Regions) -> list[answers.Region]:
             strict=True,
         )
     ]
+
+
+def _values(column: Column) -> dict[int, Any]:
+    """One value of each document; those of a list are left out."""
+    places, first, counts = np.unique(column.places, return_index=True, return_counts=True)
+    single = counts == 1
+    numbers = column.numbers[first[single]].tolist()
+    return dict(zip(places[single].tolist(), (column.values[n] for n in numbers), strict=True))
 
 
 def _colours(doc_numbers: NDArray[np.int64], value_of: dict[int, Any]) -> _Colours:

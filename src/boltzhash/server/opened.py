@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from boltzhash.collection import Collection
+from boltzhash.collection import Collection, Snapshot
 from boltzhash.errors import CollectionGoneError, NoSuchCollectionError
 from boltzhash.server.refusals import NoCollectionError, as_refusal
 from boltzhash.server.settings import WRITE_WAIT
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Opened:
-    """Each thread has a connection of its own. Errors become refusals.
+    """One collection for all threads. Errors become refusals.
 
     ``on_gone`` is called when the collection turns out to have been deleted or replaced.
     """
@@ -23,19 +23,25 @@ class Opened:
     def __init__(self, location: str, on_gone: Callable[[], None]) -> None:
         self._location = location
         self._on_gone = on_gone
-        self._own = threading.local()
-        self._opened: list[Collection] = []
+        self._lock = threading.Lock()
+        self._opened: Collection | None = None
 
-    def read(self, work: Callable[[Collection], Result]) -> Result:
-        """Return what ``work`` does with one generation of the collection."""
-        return self.write(lambda c: c.in_one_generation(lambda: work(c)))
+    def read(self, work: Callable[[Snapshot], Result]) -> Result:
+        """Return what ``work`` does with the newest generation of the collection."""
+
+        def read(collection: Collection) -> Result:
+            with collection.snapshot() as snapshot:
+                return work(snapshot)
+
+        return self.write(read)
 
     def write(self, work: Callable[[Collection], Result]) -> Result:
         try:
+            collection = self._collection()
             try:
-                return work(self._collection())
+                return work(collection)
             except CollectionGoneError as error:
-                self._let_go()
+                self._let_go(collection)
                 if error.has_written:
                     raise
             return work(self._collection())
@@ -43,24 +49,23 @@ class Opened:
             raise as_refusal(error) from error
 
     def _collection(self) -> Collection:
-        collection: Collection | None = getattr(self._own, "collection", None)
-        if collection is None:
-            try:
-                collection = Collection.open(self._location, wait=WRITE_WAIT)
-            except NoSuchCollectionError as error:
-                raise NoCollectionError from error
-            self._own.collection = collection
-            self._opened.append(collection)
-        return collection
+        with self._lock:
+            if self._opened is None:
+                try:
+                    self._opened = Collection.open(self._location, wait=WRITE_WAIT)
+                except NoSuchCollectionError as error:
+                    raise NoCollectionError from error
+            return self._opened
 
-    def _let_go(self) -> None:
+    def _let_go(self, gone: Collection) -> None:
         """Close a collection that was deleted or replaced, and forget all answers about it."""
-        gone = self._own.collection
-        self._own.collection = None
-        self._opened.remove(gone)
+        with self._lock:
+            if self._opened is not gone:
+                return  # another thread was faster
+            self._opened = None
         gone.close()
         self._on_gone()
 
     def close(self) -> None:
-        for collection in self._opened:
-            collection.close()
+        if self._opened is not None:
+            self._opened.close()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.codes import unpack
-from boltzhash.collection import Collection
+from boltzhash.collection import Snapshot
 from boltzhash.corpus import Document
 from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import without_title
@@ -64,8 +64,8 @@ class Overviews:
         self._last: answers.Overview | None = None
         self._made_at = 0.0
 
-    def view(self, collection: Collection) -> answers.Overview:
-        now = collection.standing()
+    def view(self, collection: Snapshot) -> answers.Overview:
+        now = collection.state
         last, age = self._last, time.monotonic() - self._made_at
         if last is None or (last["generation"] != now.generation and age > _SECONDS):
             topics, questions = describe(collection)
@@ -79,7 +79,7 @@ class Overviews:
         return last
 
 
-def describe(collection: Collection) -> tuple[list[answers.Topic], list[str]]:
+def describe(collection: Snapshot) -> tuple[list[answers.Topic], list[str]]:
     """The topics of a collection, the largest first, and a question about each that has one."""
     sampled = _sample(collection)
     if sampled is None:
@@ -96,7 +96,7 @@ def describe(collection: Collection) -> tuple[list[answers.Topic], list[str]]:
     return topics, list(dict.fromkeys(questions))
 
 
-def _sample(collection: Collection) -> _Sampled | None:
+def _sample(collection: Snapshot) -> _Sampled | None:
     rows = collection.rows()
     known = np.flatnonzero(rows.known)
     chosen = known[:: max(1, -(-len(known) // _LOOKED_AT))]
@@ -156,7 +156,7 @@ def having(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats
     return np.asarray((members @ has_word).todense())
 
 
-def _topic_words(collection: Collection, sampled: _Sampled, group: int) -> list[str]:
+def _topic_words(collection: Snapshot, sampled: _Sampled, group: int) -> list[str]:
     """The words that belong to this group more than to any other, the strongest first."""
     here = sampled.belonging.argmax(axis=0) == group
     scores = np.where(here, sampled.belonging[group], 0)
@@ -165,7 +165,7 @@ def _topic_words(collection: Collection, sampled: _Sampled, group: int) -> list[
     return [sampled.names[column] for column in chosen]
 
 
-def _question(collection: Collection, sampled: _Sampled, group: int) -> str | None:
+def _question(collection: Snapshot, sampled: _Sampled, group: int) -> str | None:
     """A sentence of a document in the middle of a group, by which that document is found first."""
     candidates = sorted(_sentences(collection.hasher, sampled, group))[:_TRIED]
     for _, sentence, row in candidates:

@@ -18,7 +18,7 @@ from fastapi.security import HTTPBearer
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import PlainTextResponse, Response
 
-from boltzhash.collection import Collection
+from boltzhash.collection import Collection, Snapshot
 from boltzhash.collection.duplicates import MIN_SIMILARITY
 from boltzhash.corpus.documents import Id
 from boltzhash.server import answers
@@ -146,7 +146,7 @@ async def _need_key(request: Request, _: Annotated[Any, Depends(_bearer)]) -> No
         )
 
 
-async def _timed(request: Request, work: Callable[[Collection], Result]) -> tuple[Result, float]:
+async def _timed(request: Request, work: Callable[[Snapshot], Result]) -> tuple[Result, float]:
     """An answer and the milliseconds that it took."""
     start = time.perf_counter()
     answer = await _service(request).read(work)
@@ -157,11 +157,11 @@ async def _shared(
     request: Request,
     pool: SharedPool,
     question: Hashable,
-    work: Callable[[Collection, Job], Any],
+    work: Callable[[Snapshot, Job], Any],
 ) -> Response:
     """An answer for all who ask for it in one generation, encoded once."""
     service = _service(request)
-    generation = await service.read(lambda r: r.standing().generation)
+    generation = await service.read(lambda r: r.state.generation)
 
     def encoded(job: Job) -> bytes:
         answer = service.opened.read(lambda r: work(r, job))
@@ -185,7 +185,7 @@ async def search(asked: SearchRequest, request: Request) -> answers.Hits:
 async def search_several(asked: SearchesRequest, request: Request) -> answers.SearchesAnswer:
     """Several searches in one request, all of one generation."""
 
-    def work(collection: Collection) -> list[answers.FoundIn]:
+    def work(collection: Snapshot) -> list[answers.FoundIn]:
         found = []
         for number, query in enumerate(asked.queries):
             try:
@@ -238,8 +238,8 @@ async def list_documents(
     A client that reads all pages sees every document that stays, whatever is written meanwhile.
     """
 
-    def work(collection: Collection) -> answers.DocumentsPage:
-        now, page = collection.standing(), collection.page(after, limit + 1)
+    def work(collection: Snapshot) -> answers.DocumentsPage:
+        now, page = collection.state, collection.page(after, limit + 1)
         return {
             "generation": now.generation,
             "total": now.n_documents,
@@ -256,17 +256,17 @@ async def get_document(
 ) -> answers.OneDocument:
     """One document. `7` is the integer if there is such an id, else the string; `"7"` is the string."""
 
-    def work(collection: Collection) -> answers.OneDocument:
+    def work(collection: Snapshot) -> answers.OneDocument:
         found = stored_document(collection, _meant_id(collection, id))
         return {
-            "generation": collection.standing().generation,
+            "generation": collection.state.generation,
             "document": whole_document(found),
         }
 
     return await _service(request).read(work)
 
 
-def _meant_id(collection: Collection, text: str) -> Id:
+def _meant_id(collection: Snapshot, text: str) -> Id:
     """As on the command line: JSON if that is an id in the collection, else the text as it is."""
     try:
         value = json.loads(text)
@@ -281,9 +281,9 @@ async def get_documents(asked: GetRequest, request: Request) -> answers.Document
     return await _service(request).read(lambda r: _documents(r, asked.ids))
 
 
-def _documents(collection: Collection, ids: list[Id]) -> answers.Documents:
+def _documents(collection: Snapshot, ids: list[Id]) -> answers.Documents:
     return {
-        "generation": collection.standing().generation,
+        "generation": collection.state.generation,
         "documents": stored_documents(collection, ids),
     }
 
@@ -332,9 +332,9 @@ def _features_of(documents: list[NewDocument]) -> list[list[float]] | None:
 
 
 def _written_generation(collection: Collection) -> int:
-    generation = collection.written_generation
-    assert generation is not None  # it has just written
-    return generation
+    """Return a generation that has what was just written."""
+    with collection.snapshot() as now:
+        return now.generation
 
 
 @api.post(
@@ -361,7 +361,7 @@ async def stats(request: Request) -> answers.Stats:
     """What the collection holds and costs."""
     service = _service(request)
 
-    def work(collection: Collection) -> answers.Stats:
+    def work(collection: Snapshot) -> answers.Stats:
         more = {
             "writing": service.settings.api_key is not None,
             "version": __version__,
@@ -437,7 +437,7 @@ async def map_point(
 ) -> answers.Documents:
     """The document of a point, by its number in the order of insertion."""
 
-    def work(collection: Collection) -> answers.Documents:
+    def work(collection: Snapshot) -> answers.Documents:
         (id_,) = collection.ids_at(np.array([number]))
         if id_ is None:
             raise RefusedError(404, f"there is no document with the number {number}")
@@ -468,6 +468,6 @@ async def metrics(request: Request) -> Response:
     service = _service(request)
     documents = generation = None
     with suppress(NoCollectionError):
-        now = await service.read(lambda r: r.standing())
+        now = await service.read(lambda r: r.state)
         documents, generation = now.n_documents, now.generation
     return Response(service.metrics.text(documents, generation), media_type=CONTENT_TYPE)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from boltzhash.collection import Collection
+from boltzhash.collection import Collection, Snapshot
 from boltzhash.server import answers
 from boltzhash.server.duplicates import DuplicateGroups
 from boltzhash.server.explain import BitWords
@@ -31,8 +31,8 @@ class FieldCounts:
         self._last: answers.Fields | None = None
         self._counted_at = 0.0
 
-    def view(self, collection: Collection) -> answers.Fields:
-        now = collection.standing()
+    def view(self, collection: Snapshot) -> answers.Fields:
+        now = collection.state
         last, age = self._last, time.monotonic() - self._counted_at
         if last is None or (last["generation"] != now.generation and age > _FIELDS_SECONDS):
             counted: dict[str, list[answers.Value]] = {
@@ -72,10 +72,10 @@ class Service:
         self.map = MapView()
         self.overview = Overviews()
 
-    async def read(self, work: Callable[[Collection], Result]) -> Result:
+    async def read(self, work: Callable[[Snapshot], Result]) -> Result:
         return await self._reads.run(partial(self.opened.read, work))
 
-    async def read_slowly(self, work: Callable[[Collection], Result]) -> Result:
+    async def read_slowly(self, work: Callable[[Snapshot], Result]) -> Result:
         return await self._slow_reads.run(partial(self.opened.read, work))
 
     async def write(self, work: Callable[[Collection], Result]) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.segments import digests_of
 from boltzhash.text.words import Words
+from snapshots import Newest, run_in
 
 VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
 QUESTIONS = [
@@ -70,8 +72,7 @@ def check_same_answers(one: Collection, folder: Collection, questions: list[str]
 
 
 def n_segments(collection: Collection) -> int:
-    store: Any = collection._store
-    return int(store._run("SELECT count(*) FROM word_segments").fetchone()[0])
+    return int(run_in(collection, "SELECT count(*) FROM word_segments").fetchone()[0])
 
 
 # Pages, without a server
@@ -123,7 +124,7 @@ def test_the_answers_of_a_folder_whatever_happens(
                 check_same_answers(reader, folder, [QUESTIONS[step % len(QUESTIONS)]])
         assert most < 16
         check_same_answers(other, folder, QUESTIONS)
-        one.check()
+        Newest(one).check()
 
 
 @pytest.mark.engines
@@ -153,12 +154,12 @@ def test_a_near_duplicate_is_found_by_its_words(location: str, hasher: LSH) -> N
         collection.add({"id": i, "text": "moon orbit"} for i in range(1100))
         collection.add([{"id": "near", "text": f"{unknown} bread butter"}])
         assert "near" not in collection.search(f"{unknown} moon orbit", 1000, by="codes").ids
-        assert collection.is_duplicate(f"{unknown} moon orbit")
-        assert not collection.is_duplicate(f"{unknown} moon orbit", 0.99)
+        assert Newest(collection).is_duplicate(f"{unknown} moon orbit")
+        assert not Newest(collection).is_duplicate(f"{unknown} moon orbit", 0.99)
         collection.delete(["near"])
-        assert not collection.is_duplicate(f"{unknown} moon orbit")
+        assert not Newest(collection).is_duplicate(f"{unknown} moon orbit")
         collection.upsert([{"id": 3, "text": "x y z"}])
-        assert collection.is_duplicate("X, y, z")  # letters alone: all are compared
+        assert Newest(collection).is_duplicate("X, y, z")  # letters alone: all are compared
 
 
 @pytest.mark.engines
@@ -168,12 +169,11 @@ def test_what_is_not_committed_leaves_no_words(
     with Collection.create(location, hasher) as collection:
         for made in (collection, folder):
             made.add(documents(40))
-        store: Any = collection._store
         with monkeypatch.context() as patch, pytest.raises(InterruptedError):
-            patch.setattr(store._words, "_tidy", _interrupted)  # after its words were written
+            patch.setattr(words.WordsWriter, "_tidy", _interrupted)  # after its words were written
             collection.upsert(documents(20, start=30, seed=1))
         check_same_answers(collection, folder, QUESTIONS)
-        collection.check()
+        Newest(collection).check()
 
 
 def _interrupted(*_: Any) -> None:
@@ -189,9 +189,8 @@ def test_many_overwritten_documents_are_forgotten(
         for made in (collection, folder):
             made.add(documents(100))
             made.upsert(documents(60, seed=1))
-        store: Any = collection._store
         sizes = "SELECT sum(n_documents), sum(n_gone) FROM word_segments"
-        assert store._run(sizes).fetchone() == (100, 0)
+        assert run_in(collection, sizes).fetchone() == (100, 0)
         check_same_answers(collection, folder, QUESTIONS)
 
 
@@ -202,9 +201,8 @@ def test_words_of_another_version_are_made_again(
     with Collection.create(location, hasher) as collection:
         for made in (collection, folder):
             made.add(documents(60))
-        store: Any = collection._store
-        store._run("UPDATE state SET word_rules = 'words 0'")
-        store._run("DELETE FROM word_pages")
+        run_in(collection, "UPDATE state SET word_rules = 'words 0'")
+        run_in(collection, "DELETE FROM word_pages")
         for ask in (lambda: collection.search("moon", by="words"), lambda: collection.delete([0])):
             with pytest.raises(CollectionError, match=r"made by other rules \(words 0; here words"):
                 ask()
@@ -218,18 +216,18 @@ def test_words_of_another_version_are_made_again(
 def test_damaged_words_are_found(location: str, hasher: LSH) -> None:
     with Collection.create(location, hasher) as collection:
         collection.add(documents(60))
-        collection.check()
-        run = collection._store._run  # type: ignore[attr-defined]
+        Newest(collection).check()
+        run = partial(run_in, collection)
         last = "set_byte(contents, length(contents) - 1, 9)"
         run(
             f"UPDATE word_pages SET contents = {last} WHERE first = (SELECT min(first) FROM word_pages)"
         )
         with pytest.raises(CollectionError, match="words of some documents are not those of their"):
-            collection.check()
+            Newest(collection).check()
         run("DELETE FROM word_pages")
         run("DELETE FROM word_segments")
         with pytest.raises(CollectionError, match="counts 60 documents and has words of 0"):
-            collection.check()
+            Newest(collection).check()
 
 
 @pytest.mark.engines
@@ -245,4 +243,4 @@ def test_a_model_of_another_language_brings_its_words(location: str) -> None:
             assert client.search("Häuser", by="words").ids == [0]
         other.add([{"id": 3, "text": "Häuser"}])
         assert set(collection.search("Häuser", by="words").ids) == {0, 3}
-        collection.check()
+        Newest(collection).check()

@@ -13,12 +13,14 @@ import pytest
 
 from boltzhash import Collection, Hasher
 from boltzhash.codes import hamming
-from boltzhash.collection.sqlite import snapshot
+from boltzhash.collection.cluster import add_from
+from boltzhash.collection.sqlite import codes_following
 from boltzhash.collection.sqlite.codes_file import PASSAGES_FILE
 from boltzhash.collection.sqlite.database import DATABASE
 from boltzhash.collection.sqlite.schema import code_checksum
 from boltzhash.errors import CollectionError
 from boltzhash.text.passages import Span, cut
+from snapshots import Newest
 
 WORDS = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor wave".split()
 PASSAGE = 20  # words
@@ -82,7 +84,7 @@ def check_like(collection: Collection, texts: Texts, hasher: Hasher) -> None:
     assert len(collection) == len(texts)
     n_passages = sum(len(cut(text, PASSAGE)) for text in texts.values())
     assert collection.stats()["passages"] == {"words": PASSAGE, "passages": n_passages}
-    collection.check()
+    Newest(collection).check()
 
 
 @pytest.mark.parametrize("many", [2, 10_000], ids=["mapped", "in memory"])
@@ -90,7 +92,7 @@ def test_documents_come_by_their_nearest_passages(
     made: Path, texts: Texts, hasher: Hasher, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Codes of 8 bits, so that most tie; through overwriting, deleting, adding and reopening."""
-    monkeypatch.setattr(snapshot, "_MANY", many)
+    monkeypatch.setattr(codes_following, "_MANY", many)
     rng = np.random.default_rng(1)
     with Collection.open(made) as collection, Collection.open(made) as other:
         check_like(collection, texts, hasher)
@@ -209,7 +211,7 @@ def test_scores_are_those_of_passages_each_a_document(tmp_path: Path, long_hashe
     documents = given({i: long_text(rng) for i in range(40)})
     with Collection.create(tmp_path / "c", long_hasher, passages=PASSAGE) as collection:
         collection.add(documents)
-        words = collection.words
+        words = Newest(collection).words
         n_having = sum("bread" in words.of(one["text"]) for one in documents)
         idf = np.log1p((40 - n_having + 0.5) / (n_having + 0.5))
         for hit in collection.search("bread", 40, by="words"):
@@ -230,7 +232,7 @@ def test_more_like_compares_wholes(made: Path, texts: Texts, hasher: Hasher) -> 
         expected = sorted((distances[i], i) for i in texts if i != 5)
         assert [(hit.distance, hit.id) for hit in answer] == expected
         assert {hit.passage for hit in answer} == {None}
-        assert np.array_equal(collection.rows().codes, codes)  # one code a document
+        assert np.array_equal(Newest(collection).rows().codes, codes)  # one code a document
 
 
 @pytest.mark.parametrize(
@@ -250,16 +252,16 @@ def test_damage_to_passages_is_found(made: Path, change: str, message: str) -> N
     with contextlib.closing(sqlite3.connect(made / DATABASE)) as connection, connection:
         connection.execute(change)
     with pytest.raises(CollectionError, match=f"is damaged: {message}"):
-        Collection.open(made).check()
+        Newest(Collection.open(made)).check()
 
 
 def test_passages_that_do_not_cover_a_text_are_found(made: Path) -> None:
     with Collection.open(made) as collection:
-        place, _ = collection.page(0, 1)[0]
-        store: Any = collection._store
-        rows = store._passages.rows()
-    number = int(rows.places[rows.places >> 32 == place][-1])
+        place, _ = Newest(collection).page(0, 1)[0]
     with contextlib.closing(sqlite3.connect(made / DATABASE)) as connection, connection:
+        (number,) = connection.execute(
+            "SELECT max(passage) FROM passages WHERE passage >> 32 = ?", (place,)
+        ).fetchone()
         row = connection.execute("SELECT * FROM passages WHERE passage = ?", (number,)).fetchone()
         passage, code, known, _, start, stop = row
         checksum = code_checksum(passage, code, known, start, stop - 1)
@@ -271,7 +273,7 @@ def test_passages_that_do_not_cover_a_text_are_found(made: Path) -> None:
         Collection.open(made) as collection,
         pytest.raises(CollectionError, match="passages do not cover the documents"),
     ):
-        collection.check()
+        Newest(collection).check()
 
 
 def test_what_cannot_be_cut_is_refused(tmp_path: Path, hasher: Hasher) -> None:
@@ -283,4 +285,4 @@ def test_what_cannot_be_cut_is_refused(tmp_path: Path, hasher: Hasher) -> None:
         Collection.create(tmp_path / "c", hasher, passages=200) as collection,
         pytest.raises(ValueError, match="a cluster hashes whole documents"),
     ):
-        collection.add_from([tmp_path / "corpus.jsonl"])
+        add_from(collection, [tmp_path / "corpus.jsonl"])

@@ -22,10 +22,10 @@ from scipy import sparse
 from boltzhash import LSH, Hasher
 from boltzhash.collection import Collection
 from boltzhash.collection import collection as verbs
-from boltzhash.collection.sqlite import maintenance, rehashing, snapshot, words
-from boltzhash.collection.sqlite.codes_file import CODES_FILE
+from boltzhash.collection.sqlite import codes_following, maintenance, rehashing, words
+from boltzhash.collection.sqlite.codes_file import CODES_FILE, read_codes_file
 from boltzhash.collection.sqlite.database import DATABASE, Database
-from boltzhash.collection.sqlite.store import SqliteStore
+from boltzhash.collection.sqlite.store import SqliteStore, SqliteTransaction
 from boltzhash.encoding.coding import Coded
 from boltzhash.errors import (
     ChangedDocumentsError,
@@ -35,6 +35,7 @@ from boltzhash.errors import (
     DuplicateIdError,
 )
 from boltzhash.search import compiled, multi_index
+from snapshots import Newest
 
 TEXTS = [
     "star planet",
@@ -60,8 +61,19 @@ def path(tmp_path: Path) -> Path:
 def filled(path: Path, long_hasher: LSH) -> Path:
     with Collection.create(path, long_hasher) as collection:
         collection.add(documents(100))
-        collection._store._snapshot.write()
+        flush(collection)
     return path
+
+
+def ask_sqlite(path: Path, question: str) -> Any:
+    with contextlib.closing(sqlite3.connect(path / DATABASE)) as connection:
+        return connection.execute(question).fetchone()[0]
+
+
+def flush(collection: Collection) -> None:
+    """Put all codes into codes.map."""
+    assert isinstance(collection.store, SqliteStore)
+    collection.store.flush()
 
 
 def answers(collection: Collection) -> list[Any]:
@@ -72,7 +84,7 @@ def answers(collection: Collection) -> list[Any]:
         collection.search("moon orbit", 30, by="codes").ids,
         collection.search("moon orbit", 30, where={"parity": 1}).ids,
         collection.within("bread star", 20, where={"name": {">=": "n5"}}).ids,
-        collection.duplicates(),
+        Newest(collection).duplicates(),
     ]
 
 
@@ -173,7 +185,7 @@ def test_a_flipped_byte_is_found_or_does_no_harm(filled: Path, tmp_path: Path) -
     """Every answer is right or an error, and ``check`` finds whatever could make one wrong."""
     expected = answers_of(filled)
     original = (filled / DATABASE).read_bytes()
-    rng = random.Random(0)
+    rng = random.Random(1)
     found = 0
     for trial in range(150):
         copy = tmp_path / f"copy-{trial}"
@@ -185,7 +197,7 @@ def test_a_flipped_byte_is_found_or_does_no_harm(filled: Path, tmp_path: Path) -
             (copy / CODES_FILE).unlink()
         try:
             with Collection.open(copy) as collection:
-                collection.check()
+                Newest(collection).check()
                 assert answers(collection) == expected
         except CollectionError as error:
             assert str(copy) in str(error)  # noqa: PT017  # either way is right, and both are checked
@@ -233,16 +245,16 @@ def test_codes_of_a_later_database_are_not_taken_for_those_of_an_older_one(
         collection.backup(tmp_path / "backup")
         for _ in range(5):
             collection.upsert([{"id": 1, "text": "bread butter"}])
-        collection._store._snapshot.write()
+        flush(collection)
     shutil.copy(tmp_path / "backup" / DATABASE, filled / DATABASE)
     with Collection.open(filled) as collection:
         for i in range(8):
             collection.upsert([{"id": 50 + i, "text": "ship sail"}])
         expected = answers(collection)
-        collection.check()
+        Newest(collection).check()
     assert answers_of(filled) == expected
     with Collection.open(filled) as collection:
-        collection.check()
+        Newest(collection).check()
 
 
 # Full disks and read-only files
@@ -271,7 +283,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(filled: Path) -> None:
     assert DATABASE in done.stderr
     acknowledged = int(done.stdout.split()[-1])
     with Collection.open(filled) as collection:
-        collection.check()
+        Newest(collection).check()
         ids = [document.id for document in collection]
         assert ids == [*range(100), *(f"new-{i}" for i in range(acknowledged))]
         collection.add(documents(1, start=500))
@@ -361,13 +373,13 @@ def test_who_cannot_lock_is_not_given_half_of_a_write(
     with Collection.open(filled) as writer:
         monkeypatch.setattr(os, "access", lambda *_: False)
         with contextlib.closing(Database(filled, wait=1)) as reader:
-            with (
-                pytest.raises(CollectionBusyError, match="was written while it was read"),
-                reader.reading(),
-            ):
-                writer.delete([1])
-            with reader.reading() as state:
-                assert state.n_documents == 99
+            reader.begin()
+            writer.delete([1])
+            with pytest.raises(CollectionBusyError, match="was written while it was read"):
+                Newest(reader).rows("SELECT id FROM documents")
+            reader.end()
+            assert reader.begin().n_documents == 99
+            reader.end()
 
 
 def asked(reader: subprocess.Popen[str]) -> str:
@@ -388,23 +400,25 @@ def chmod_all(path: Path, of_folders: int, of_files: int) -> None:
 
 def test_a_second_writer_waits_and_then_says_so(filled: Path) -> None:
     with Collection.open(filled) as one, Collection.open(filled, wait=0.2) as other:
-        one._store._connection.execute("BEGIN IMMEDIATE")
-        with pytest.raises(
-            CollectionBusyError, match=r"another process has been writing for 0.2 s"
-        ):
-            other.add(documents(1, start=500))
-        assert other.search("moon orbit", 1).ids == [1]  # reading goes on
-        one._store._connection.execute("ROLLBACK")
+        with one.store.write():
+            with pytest.raises(
+                CollectionBusyError, match=r"another process has been writing for 0.2 s"
+            ):
+                other.add(documents(1, start=500))
+            assert other.search("moon orbit", 1).ids == [1]  # reading goes on
         other.add(documents(1, start=500))
 
 
 def test_a_second_writer_gets_its_turn(filled: Path) -> None:
     with Collection.open(filled) as one, Collection.open(filled, wait=30) as other:
-        one._store._connection.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.3, lambda: one._store._connection.execute("ROLLBACK"))
-        timer.start()
-        assert other.add(documents(1, start=500)) == 1
-        timer.join()
+        added = []
+        adding = threading.Thread(target=lambda: added.append(other.add(documents(1, start=500))))
+        with one.store.write():
+            adding.start()
+            adding.join(0.3)
+            assert not added
+        adding.join()
+        assert added == [1]
 
 
 WRITE_BATCHES = """
@@ -449,11 +463,11 @@ def test_readers_follow_changes_too_many_to_log(path: Path, hasher: LSH) -> None
         assert len(reader.within("moon orbit", 0, where={"parity": 1})) == 2000
         assert (path / CODES_FILE).exists()
         writer.delete(range(11_000))
-        assert writer._store._database.state().n_changes == 0  # too many: the log starts anew
+        assert ask_sqlite(path, "SELECT n_changes FROM state") == 0  # too many: the log starts anew
         assert answers(reader) == answers(writer)
         writer.upsert([{"id": 11_500, "text": "star planet"}])
         assert answers(reader) == answers(writer)
-        reader.check()
+        Newest(reader).check()
 
 
 def test_an_iteration_is_of_one_generation(filled: Path) -> None:
@@ -519,7 +533,7 @@ def test_the_old_codes_serve_until_the_new_are_complete(filled: Path, other_hash
         assert seen[:7] == [(min(16 * i, 100), 100) for i in range(1, 8)]
         assert reader.hasher.fingerprint() == other_hasher.fingerprint()
         assert answers(reader) == answers(collection) != old
-        reader.check()
+        Newest(reader).check()
 
 
 class Stop(Exception):  # noqa: N818  # nothing went wrong
@@ -543,13 +557,13 @@ def test_an_interrupted_rehash_goes_on(filled: Path, tmp_path: Path, other_hashe
             collection.rehash(other_hasher, on_batch=disturb)
         assert other.stats()["rehash"] == {"model": other_hasher.fingerprint(), "documents": 46}
         assert answers(other) != old
-        other.check()
+        Newest(other).check()
     done = []
     with Collection.open(filled) as collection:
         collection.rehash(other_hasher, on_batch=lambda n, _: done.append(n))
         remaining = list(collection)
         rehashed = answers(collection)
-        collection.check()
+        Newest(collection).check()
     assert done[0] == 46 + 16  # not from the beginning
     with Collection.create(tmp_path / "fresh", other_hasher) as fresh:
         fresh.add(remaining)
@@ -569,7 +583,7 @@ def test_what_changes_behind_a_rehash_is_hashed_again(
                 other.delete([6])
 
         collection.rehash(other_hasher, on_batch=disturb)
-        collection.check()
+        Newest(collection).check()
         with Collection.create(tmp_path / "fresh", other_hasher) as fresh:
             fresh.add(collection)
             assert answers(fresh) == answers(collection)
@@ -581,7 +595,7 @@ def test_another_rehash_takes_over(filled: Path, other_hasher: LSH, hasher: LSH)
         with pytest.raises(CollectionError, match="another rehash has taken over"):
             one.rehash(other_hasher, on_batch=lambda *_: other.rehash(hasher))
         assert one.hasher.fingerprint() == hasher.fingerprint()
-        one.check()
+        Newest(one).check()
         one.rehash(other_hasher)
         names = {path.name for path in (filled / "models").iterdir()}
         assert names == {h.fingerprint()[:16] for h in (hasher, other_hasher)}
@@ -608,7 +622,7 @@ def test_a_rehash_that_dies_taking_over_leaves_the_earlier_one(
         collection.rehash(other_hasher)
     with Collection.open(filled) as collection:
         assert collection.hasher.fingerprint() == other_hasher.fingerprint()
-        collection.check()
+        Newest(collection).check()
 
 
 @pytest.mark.usefixtures("_small_batches")
@@ -633,7 +647,7 @@ def test_an_interrupted_adding_goes_on(path: Path, long_hasher: LSH) -> None:
     with Collection.create(path, long_hasher) as collection:
         with pytest.raises(Stop):
             collection.add_resumably(interrupted(), "all of them")
-        unfinished = collection.unfinished()
+        unfinished = Newest(collection).state.unfinished
         assert unfinished == collection.stats()["unfinished"]
         assert unfinished is not None
         assert len(unfinished.pop("checksum")) == 64
@@ -648,7 +662,7 @@ def test_an_interrupted_adding_goes_on(path: Path, long_hasher: LSH) -> None:
                 collection.add_resumably(others, "all of them")
         assert collection.add_resumably(documents(100), "all of them") == 68
         assert [document.id for document in collection] == list(range(100))
-        assert collection.unfinished() is None
+        assert Newest(collection).state.unfinished is None
         with pytest.raises(DuplicateIdError):
             collection.add_resumably(documents(100), "all of them")
 
@@ -657,9 +671,12 @@ def test_an_unfinished_addition_can_be_given_up(path: Path, long_hasher: LSH) ->
     with Collection.create(path, long_hasher) as collection:
         collection.add(documents(3))
         note = {"name": "all of them", "done": 3, "last_id": 2}
-        collection._store.write(lambda _: collection._store.note_unfinished(note))
-        collection.forget_unfinished()
-        assert collection.unfinished() is None
+        with collection.store.write() as transaction:
+            transaction.note_unfinished(note)
+        assert Newest(collection).state.unfinished == note
+        with collection.store.write() as transaction:
+            transaction.note_unfinished(None)
+        assert Newest(collection).state.unfinished is None
         assert len(collection) == 3
 
 
@@ -676,11 +693,10 @@ def test_a_backup_is_a_collection(filled: Path, tmp_path: Path, hasher: LSH) -> 
         collection.delete([5])
     with Collection.open(tmp_path / "backup") as backup:
         assert answers(backup) == expected
-        backup.check()
+        Newest(backup).check()
         backup.add([{"id": 4, "text": "star"}])
         assert backup.search("star planet", 100).ids[-1] != 4
-        (place,) = backup._store._connection.execute("SELECT max(place) FROM documents").fetchone()
-        assert place == 101
+        assert ask_sqlite(tmp_path / "backup", "SELECT max(place) FROM documents") == 101
 
 
 @pytest.mark.usefixtures("_small_batches")
@@ -697,7 +713,7 @@ def test_a_backup_takes_an_unfinished_rehash_along(
     done = []
     with Collection.open(tmp_path / "backup") as backup:
         backup.rehash(hasher, on_batch=lambda n, _: done.append(n))
-        backup.check()
+        Newest(backup).check()
     assert done[0] == 32
 
 
@@ -708,7 +724,7 @@ def test_a_failed_export_leaves_the_old_file(filled: Path, tmp_path: Path) -> No
         connection.execute("UPDATE documents SET text = 'changed by hand' WHERE id = 60")
         connection.commit()
     with Collection.open(filled) as collection, pytest.raises(CollectionError, match="id 60"):
-        collection.export(target)
+        Newest(collection).export(target)
     assert target.read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["collection", "out.jsonl"]
 
@@ -722,7 +738,9 @@ def test_stats_add_up(filled: Path) -> None:
     assert size["database"] == (filled / DATABASE).stat().st_size
     assert size["codes_file"] == (filled / CODES_FILE).stat().st_size == 4096 + 100 * (8 + 8 + 1)
     parts = size["documents"] + size["codes"] + size["index"]
-    others = 4 * 4096  # the tables of the schema, the state, the log and next_codes
+    others = (
+        5 * 4096
+    )  # the tables of the schema, the state, the log, its generations and next_codes
     assert size["database"] - parts == others
 
 
@@ -730,7 +748,7 @@ def test_codes_file_follows_in_steps(
     path: Path, hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is made anew when much has changed, not with every write."""
-    monkeypatch.setattr(snapshot, "_MANY", 50)
+    monkeypatch.setattr(codes_following, "_MANY", 50)
     made = set()
     with Collection.create(path, hasher) as collection:
         for i in range(200):
@@ -740,7 +758,7 @@ def test_codes_file_follows_in_steps(
                     (path / CODES_FILE).stat().st_ino * 10**6 + (path / CODES_FILE).stat().st_size
                 )
         assert len(made) == 3
-        collection.check()
+        Newest(collection).check()
 
 
 def test_searching_needs_no_torch(filled: Path) -> None:
@@ -783,12 +801,12 @@ def test_what_is_written_while_it_is_replaced_is_not_acknowledged(
     folder = tmp_path / "c"
     with Collection.create(folder, hasher) as made:
 
-        def add_and_delete(store: SqliteStore, batch: list[Coded]) -> None:
-            add(store, batch)
+        def add_and_delete(transaction: SqliteTransaction, batch: list[Coded]) -> None:
+            add(transaction, batch)
             shutil.rmtree(folder)
 
-        add = SqliteStore.add
-        monkeypatch.setattr(SqliteStore, "add", add_and_delete)
+        add = SqliteTransaction.add
+        monkeypatch.setattr(SqliteTransaction, "add", add_and_delete)
         with pytest.raises(CollectionGoneError, match="may be lost") as raised:
             made.add([{"id": 1, "text": "star"}])
         assert raised.value.has_written
@@ -824,7 +842,7 @@ def _check_filters(collection: Collection) -> None:
     ]
     for where in wheres:
         expected = {document.id for document in collection if _passes(document.metadata, where)}
-        assert {document.id for document in collection.matching(where)} == expected
+        assert {document.id for document in Newest(collection).matching(where)} == expected
         assert set(collection.search("moon", 1000, by="codes", where=where).ids) == expected
         both = collection.search("moon orbit", 1000, where=where).ids
         assert len(both) == len(set(both))
@@ -848,20 +866,23 @@ def test_what_is_kept_of_a_filter_does_not_grow_with_documents_that_are_gone(
             collection.add(documents(100, start=start))
             collection.delete(range(start, start + 90))
         assert len(collection.search("moon", 200, by="codes", where={"parity": 1})) == 50
-        kept = collection._store._filter._answers.values()
+        for name in range(20):
+            assert collection.search("moon", by="codes", where={"name": f"n{name}"}).ids == []
+        with collection.snapshot() as now:
+            kept = now._inner.copies.filter._answers.values()  # type: ignore[attr-defined]
         assert kept
-        assert all(len(mask) <= 200 for mask in kept)  # the first 90 still lie in memory
+        assert sum(len(mask) for mask in kept) <= 16 * 100
 
 
 def test_a_writer_leaves_its_codes_in_a_file(
     path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "_MANY", 50)
+    monkeypatch.setattr(codes_following, "_MANY", 50)
     with Collection.create(path, long_hasher) as collection:
         collection.add(documents(500))
         collection.add(documents(60, start=500))
         expected = answers(collection)
-    found = snapshot.read_codes_file(path / snapshot.CODES_FILE, collection._coder.model, 8)
+    found = read_codes_file(path / CODES_FILE, long_hasher.fingerprint(), 8)
     assert found is not None
     assert len(found.rows.places) == 560
     assert answers_of(path) == expected
@@ -870,7 +891,7 @@ def test_a_writer_leaves_its_codes_in_a_file(
 def test_within_is_the_same_by_tables_and_by_a_scan(
     path: Path, long_hasher: LSH, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "_MANY", 50)
+    monkeypatch.setattr(codes_following, "_MANY", 50)
     monkeypatch.setattr(multi_index, "LOOKUP_COST", 1)
     asked = [(f"{text} moon", radius) for text in TEXTS for radius in (0, 2, 3, 64)]
 
@@ -886,9 +907,9 @@ def test_within_is_the_same_by_tables_and_by_a_scan(
         by_scan = found(collection)
         monkeypatch.setattr(multi_index, "SCANS_A_BUILD", 1)
         assert found(collection) == by_scan
-        store = collection._store
+        store = collection.store
         assert isinstance(store, SqliteStore)
-        has_tables = store._snapshot._near_mapped._tables is not None
+        has_tables = store.snapshot().copies.codes.near._tables is not None
         assert has_tables == (compiled.kernel_name() != compiled.NONE)
 
 
@@ -904,7 +925,7 @@ def test_deleting_most_documents_frees_their_room(
         collection.delete(i for i in range(5000) if i % 500)
         after, kept = collection.stats()["bytes"], collection.search("moon w4500", 10).ids
         assert sum(file.stat().st_size for file in path.glob("collection.sqlite*")) < 400_000
-        collection.check()
+        Newest(collection).check()
     assert after["database"] < before["database"] / 8
     assert after["words_files"] < before["words_files"] / 4
     assert kept[0] == 4500

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from boltzhash.codes import Codes
 from boltzhash.collection.filters import Condition
-from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import Clause, clause_of
 from boltzhash.collection.postgres.rows import bits_of, code_of
-from boltzhash.collection.store import Places
+from boltzhash.collection.store import Mask, Places, Rows, State
 from boltzhash.search.hits import Hits
-from boltzhash.search.ranking import Mask
 
 _FEW = 10_000  # places that are looked up one by one instead of filtering all documents again
 CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
@@ -22,15 +21,112 @@ _TRIED = 2_000  # documents that a filter is tried on, by whole pages
 _MORE_THAN_ENOUGH = 4  # times k that a search of the index should come by, so as to have found k
 
 
+Run = Callable[..., Any]
+
+
+class PostgresCodes:
+    """The table of codes with a number; ``run`` gives the cursor of a statement that reads it."""
+
+    def __init__(self, run: Run, state: State, number: int, *, scans_on: bool) -> None:
+        self._run, self._state, self._number = run, state, number
+        self.scans_on = scans_on
+        self.table = f"codes_{number} AS codes"
+        self.with_documents = f"{self.table} JOIN documents USING (place)"
+
+    def source(self, conditions: list[Condition]) -> str:
+        """The tables in which codes are filtered."""
+        return self.with_documents if conditions else self.table
+
+    def rows(self) -> Rows:
+        found = self._run(
+            f"SELECT place, code::text, known FROM {self.table} ORDER BY place"
+        ).fetchall()
+        codes = b"".join(code_of(bits) for _, bits, _ in found)
+        return Rows(
+            np.array([row[0] for row in found], dtype=np.int64),
+            np.frombuffer(codes, np.uint8).reshape(len(found), self._state.n_bits // 8),
+            np.array([row[2] for row in found], dtype=np.bool_),
+        )
+
+    def at(self, places: Places) -> Codes:
+        """The packed codes at places, shape (n, n_bits / 8)."""
+        rows = self._run(
+            f"SELECT place, code::text FROM {self.table} WHERE place = ANY (%s)", [places.tolist()]
+        )
+        found = {place: code_of(bits) for place, bits in rows}
+        packed = b"".join(found[place] for place in places.tolist())
+        return np.frombuffer(packed, np.uint8).reshape(len(places), self._state.n_bits // 8)
+
+    def within(
+        self, code: Codes, radius: int, conditions: list[Condition]
+    ) -> tuple[str, list[Any]]:
+        """A statement for places and distances up to a radius, and its parameters."""
+        where, bits = clause_of(conditions, "documents.fields"), bits_of(code.tobytes())
+        near = (
+            f"SELECT place, {distance_to(bits)} AS distance FROM {self.source(conditions)} "
+            f"WHERE {distance_to(bits)} <= %s AND {where.sql}"
+        )
+        return near, [bits, bits, radius, *where.parameters]
+
+    def nearest(
+        self, code: Codes, k: int, conditions: list[Condition], effort: int | None
+    ) -> tuple[str, list[Any]]:
+        """A statement for places and distances among which the k nearest are, and its parameters.
+
+        Exactly without an effort, and where too few documents pass the filter for the index to find k.
+        """
+        where, source = clause_of(conditions, "documents.fields"), self.source(conditions)
+        bits = bits_of(code.tobytes())
+        if effort is not None:
+            effort = min(max(k, effort), CANDIDATES[-1])
+            if conditions and self.few_pass(conditions, k, self._n_looked_at(effort)):
+                effort = None
+        if effort is None:
+            near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
+            return near, [bits, *where.parameters]
+        self._run(f"SET LOCAL hnsw.ef_search = {effort}")
+        if self.scans_on:
+            self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
+        near = (  # with ties, of which those that were inserted first are taken
+            f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
+            f"FROM distinct_codes_{self._number} AS distinct_codes JOIN {source} USING (code) "
+            f"WHERE {where.sql} ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
+        )
+        return near, [bits, *where.parameters, k]
+
+    def _n_looked_at(self, effort: int) -> int:
+        """How many codes a search of the index goes through at most, to find some that pass a filter."""
+        if not self.scans_on:
+            return effort
+        (most,) = self._run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
+        return int(most or _SCANNED)
+
+    def few_pass(self, conditions: list[Condition], k: int, n_looked_at: int) -> bool:
+        """Whether too few of so many codes belong to documents that a filter lets through.
+
+        It is tried on the documents of some pages, the same ones every time.
+        """
+        where = clause_of(conditions, "documents.fields")
+        share = min(1.0, _TRIED / max(1, self._state.n_documents))
+        tried, passing = self._run(
+            f"SELECT count(*), count(*) FILTER (WHERE {where.sql}) "
+            "FROM documents TABLESAMPLE SYSTEM (%s) REPEATABLE (0)",
+            [*where.parameters, 100 * share],
+        ).fetchone()
+        return bool(passing * n_looked_at < _MORE_THAN_ENOUGH * k * tried)
+
+
 class FilteredCodes:
-    """``size`` is one more than the last place."""
+    """The codes that a filter lets through, as a ranking takes them."""
 
     def __init__(
-        self, connection: PostgresConnection, conditions: list[Condition], size: int
+        self, run: Run, codes: PostgresCodes, conditions: list[Condition], allowed: Mask | None
     ) -> None:
-        self._run = connection.run
+        self._run = run
+        self._codes = codes
         self._conditions = conditions
-        self.allowed = places_passing(connection, conditions, size) if conditions else None
+        self._allowed = allowed  # by the filter
+        self.codes_at = codes.at
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None, /) -> Hits:
         """The k nearest of those let through, in order of (distance, insertion)."""
@@ -47,104 +143,19 @@ class FilteredCodes:
     def _among(self, allowed: Mask | None) -> tuple[str, Clause]:
         """In which tables to look, and for what: for a few places, or for what is not ruled out."""
         if allowed is None:
-            return "codes", clause_of([], "")
+            return self._codes.table, clause_of([], "")
         kept = np.flatnonzero(allowed)
         if len(kept) <= _FEW:
-            return "codes", Clause("place = ANY (%s)", [kept.tolist()])
+            return self._codes.table, Clause("place = ANY (%s)", [kept.tolist()])
         where = clause_of(self._conditions, "documents.fields")
-        left_out = np.flatnonzero(~allowed if self.allowed is None else self.allowed & ~allowed)
+        left_out = np.flatnonzero(~allowed if self._allowed is None else self._allowed & ~allowed)
         if len(left_out):
             where = Clause(
                 f"{where.sql} AND place <> ALL (%s)", [*where.parameters, left_out.tolist()]
             )
-        return source_of(self._conditions), where
-
-    def codes_at(self, places: Places, /) -> Codes:
-        """The packed codes at places, shape (n, n_bits / 8)."""
-        rows = self._run(
-            "SELECT place, code::text FROM codes WHERE place = ANY (%s)", [places.tolist()]
-        )
-        found = {place: code_of(bits) for place, bits in rows}
-        (n_bits,) = self._run("SELECT n_bits FROM state").fetchone()
-        packed = b"".join(found[place] for place in places.tolist())
-        return np.frombuffer(packed, np.uint8).reshape(len(places), n_bits // 8)
-
-
-def places_passing(connection: PostgresConnection, conditions: list[Condition], size: int) -> Mask:
-    """Of each place, whether there is a document that the filter lets through."""
-    where = clause_of(conditions, "documents.fields")
-    (places,) = connection.run(
-        f"SELECT string_agg(int8send(place), ''::bytea) FROM documents WHERE {where.sql}",
-        where.parameters,
-        binary=True,
-    ).fetchone()
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[np.frombuffer(places or b"", ">i8")] = True
-    return mask
-
-
-def nearest_codes(
-    connection: PostgresConnection,
-    code: Codes,
-    k: int,
-    conditions: list[Condition],
-    effort: int | None,
-) -> tuple[str, list[Any]]:
-    """A statement for places and distances among which the k nearest are, and its parameters.
-
-    Exactly without an effort, and where too few documents pass the filter for the index to find k.
-    """
-    where, source = clause_of(conditions, "documents.fields"), source_of(conditions)
-    bits = bits_of(code.tobytes())
-    if effort is not None:
-        effort = min(max(k, effort), CANDIDATES[-1])
-        if conditions and few_pass(connection, conditions, k, _n_looked_at(connection, effort)):
-            effort = None
-    if effort is None:
-        near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
-        return near, [bits, *where.parameters]
-    connection.run(f"SET LOCAL hnsw.ef_search = {effort}")
-    if connection.scans_on:
-        connection.run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
-    near = (  # with ties, of which those that were inserted first are taken
-        f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
-        f"FROM distinct_codes JOIN {source} USING (code) WHERE {where.sql} "
-        "ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
-    )
-    return near, [bits, *where.parameters, k]
-
-
-def _n_looked_at(connection: PostgresConnection, effort: int) -> int:
-    """How many codes a search of the index goes through at most, to find some that pass a filter."""
-    if not connection.scans_on:
-        return effort
-    (most,) = connection.run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
-    return int(most or _SCANNED)
-
-
-def few_pass(
-    connection: PostgresConnection, conditions: list[Condition], k: int, n_looked_at: int
-) -> bool:
-    """Whether too few of so many codes belong to documents that a filter lets through.
-
-    It is tried on the documents of some pages, the same ones every time.
-    """
-    where = clause_of(conditions, "documents.fields")
-    (n_documents,) = connection.run("SELECT n_documents FROM state").fetchone()
-    share = min(1.0, _TRIED / max(1, n_documents))
-    tried, passing = connection.run(
-        f"SELECT count(*), count(*) FILTER (WHERE {where.sql}) "
-        "FROM documents TABLESAMPLE SYSTEM (%s) REPEATABLE (0)",
-        [*where.parameters, 100 * share],
-    ).fetchone()
-    return bool(passing * n_looked_at < _MORE_THAN_ENOUGH * k * tried)
+        return self._codes.source(self._conditions), where
 
 
 def distance_to(bits: str) -> str:
     """The distance of a row; as a function it uses no index, which ``<~>`` would."""
     return f"hamming_distance(code, %s::bit({len(bits)}))"
-
-
-def source_of(conditions: list[Condition]) -> str:
-    """The tables in which codes are filtered."""
-    return "codes JOIN documents USING (place)" if conditions else "codes"

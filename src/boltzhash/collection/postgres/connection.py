@@ -29,10 +29,9 @@ class PostgresConnection:
         self.shown = location.shown()
         self._wait = wait
         self.scans_on = False  # HNSW, where its candidates are too few: pgvector from 0.8 on
-        self.psycopg = self.connected()
+        self.psycopg = self._connected()
 
-    def connected(self) -> Any:
-        """A new connection of psycopg."""
+    def _connected(self) -> Any:
         with self.plain_errors():
             connection = self._psycopg.connect(self._location.url, autocommit=True)
             try:
@@ -50,10 +49,6 @@ class PostgresConnection:
         self.scans_on = row is not None and bool(row[1])
         connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
 
-    def connect_anew(self) -> None:
-        self.psycopg.close()
-        self.psycopg = self.connected()
-
     def close(self) -> None:
         self.psycopg.close()
 
@@ -62,7 +57,17 @@ class PostgresConnection:
     ) -> Any:
         """The cursor of a statement; ``binary`` is faster where it returns many bytes."""
         values = tuple(parameters) if parameters is not None else None
-        return self.psycopg.execute(sql.encode(), values, binary=binary)
+        with self.plain_errors():
+            return self.psycopg.execute(sql.encode(), values, binary=binary)
+
+    def locked(self, table: str) -> bool:
+        """Keep a table from being dropped while the transaction lasts; False if it was."""
+        try:
+            with self.plain_errors(self._psycopg.errors.UndefinedTable):
+                self.psycopg.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE".encode())
+        except self._psycopg.errors.UndefinedTable:
+            return False
+        return True
 
     def copy_rows(
         self, target: str, rows: Iterable[tuple[Any, ...]], types: Sequence[str] = ()
@@ -80,8 +85,6 @@ class PostgresConnection:
 
     @contextmanager
     def transaction(self, kind: str = "") -> Iterator[None]:
-        if self.psycopg.closed:
-            self.psycopg = self.connected()  # the server was restarted, say
         with self.plain_errors():
             self.run(f"BEGIN {kind}")
             try:
@@ -93,11 +96,13 @@ class PostgresConnection:
                 raise
 
     @contextmanager
-    def plain_errors(self) -> Iterator[None]:
+    def plain_errors(self, *but: type[Exception]) -> Iterator[None]:
         """psycopg's errors as ours, with the collection named and nothing else of the URL."""
         errors = self._psycopg.errors
         try:
             yield
+        except but:
+            raise
         except errors.LockNotAvailable:
             raise CollectionBusyError(
                 f"{self.shown}: another client has been writing for {self._wait:g} s; nothing was "

@@ -11,7 +11,9 @@ from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded
 
 DOCUMENT = "documents.number, documents.name, documents.text, documents.metadata::text"
-CODED = f"{DOCUMENT}, codes.code::text, codes.known"
+CODED = (
+    f"{DOCUMENT}, codes.code::text, codes.known"  # "codes" stands for the table of the generation
+)
 LONGEST_NAME = 2000  # bytes of an id that a unique index can hold
 
 

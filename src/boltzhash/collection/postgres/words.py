@@ -4,13 +4,15 @@ Every write adds a segment, in its own transaction: the words of the documents t
 places that it overwrote or deleted, which no longer count in earlier segments. When the last segments
 are many and small, the same write puts them together; when much was overwritten, it writes all of them
 anew. A reader fetches the pages with the words of its question and scores them itself, by the same code
-as a collection in a folder. What it remembers are places and lengths of documents by segment: a segment
-never changes, and its number is never used again.
+as a collection in a folder. What it remembers of a segment, the places and lengths of its
+documents, never changes.
 """
 
 from __future__ import annotations
 
 import copy
+import secrets
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,34 +47,92 @@ _AT_ONCE = 1024  # documents of a segment when all are made
 _Latest = NDArray[np.int64]
 
 
+class _Key(NamedTuple):
+    """Tells a segment from all others, those of a database that was restored included."""
+
+    number: int
+    token: int  # random
+
+
 class _Written(NamedTuple):
     """What the table says of a segment."""
 
-    number: int
+    key: _Key
     size: int  # words times documents
     n_documents: int
     n_gone: int
 
 
-class PostgresWords:
-    """The inverted index behind a connection."""
+class _Known(NamedTuple):
+    """What is remembered of the segments of a generation, which never changes."""
+
+    documents: dict[_Key, Documents]
+    without_words: WordIndex
+
+
+class WordsReader:
+    """The inverted index, read on any connection; threads share what it remembers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = _Known({}, WordIndex([], np.empty(0, dtype=np.int64)))
+
+    def index(
+        self, connection: PostgresConnection, words: Words, asked: Iterable[str]
+    ) -> WordIndex:
+        """The index of the generation that is being read, with the words asked for alone."""
+        _, rules, written = _standing(connection)
+        _check_rules(connection, words, rules)
+        keys = [one.key for one in written]
+        known = self._known
+        if keys != list(known.documents):
+            with self._lock:
+                known = self._followed(connection, keys)
+        pages: dict[int, dict[int, bytes]] = {key.number: {} for key in keys}
+        digests = [number_of(digest) for digest in digests_of(list(asked)).tolist()]
+        for number, first, contents in connection.run(
+            "SELECT number, first, contents FROM unnest(%s::bigint[]) AS asked (word), "
+            "unnest(%s::bigint[]) AS segments (number), LATERAL (SELECT first, contents FROM "
+            "word_pages WHERE segment = number AND first <= word ORDER BY first DESC LIMIT 1) AS page "
+            "ORDER BY number, first",
+            [digests, list(pages)],
+            binary=True,
+        ):
+            pages[number][first] = contents
+        index = copy.copy(known.without_words)
+        index.segments = [
+            with_words(documents, list(pages[key.number].values()))
+            for key, documents in known.documents.items()
+        ]
+        return index
+
+    def _followed(self, connection: PostgresConnection, keys: list[_Key]) -> _Known:
+        """The documents of these segments, and of no others."""
+        before = self._known.documents
+        if keys != list(before):
+            new = _documents_of(connection, [key for key in keys if key not in before])
+            documents = {key: before.get(key) or new[key] for key in keys}
+            there = np.flatnonzero(_latest(list(documents.values())) >= 0)
+            segments = [with_words(one, []) for one in documents.values()]
+            self._known = _Known(documents, WordIndex(segments, there))
+        return self._known
+
+
+class WordsWriter:
+    """The inverted index behind a connection, changed inside its transaction."""
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
         self._run = connection.run
         self._rules = Words("none")  # how texts become words
         self._counter = DocumentCounter(self._rules)
-        self._documents: dict[int, Documents] = {}  # by segment
-        self._index = WordIndex([], np.empty(0, dtype=np.int64))
-
-    # Writing, inside a transaction
 
     def put(self, documents: Mapping[int, Document], gone: Sequence[int] = ()) -> None:
         """Index documents, given by place, after the words ``gone`` from some places are forgotten."""
         if not documents and not gone:
             return
-        language, rules, written = self._standing()
-        self._check_rules(self._words_of(language), rules)
+        language, rules, written = _standing(self._connection)
+        _check_rules(self._connection, self._words_of(language), rules)
         places = sorted(documents)
         segment = self._counter.segment(places, [documents[place] for place in places])
         written.append(self._write(segment, np.array(gone, dtype=np.uint32)))
@@ -89,7 +149,7 @@ class PostgresWords:
 
     def language(self) -> str:
         """Whose words they are."""
-        return self._standing()[0]
+        return _standing(self._connection)[0]
 
     def are_ours(self) -> bool:
         """Whether they were made by the rules that this process has."""
@@ -103,36 +163,25 @@ class PostgresWords:
             self._counter = DocumentCounter(self._rules)
         return self._rules
 
-    def _standing(self) -> tuple[str, str, list[_Written]]:
-        """The language, the rules and the segments, asked for at once: every question takes time."""
-        rows = self._run(
-            "SELECT language, word_rules, number, size, word_segments.n_documents, n_gone FROM state "
-            "LEFT JOIN word_segments ON TRUE ORDER BY number"
-        ).fetchall()
-        written = [_Written(*row[2:]) for row in rows if row[2] is not None]
-        return rows[0][0], rows[0][1], written
-
-    def _check_rules(self, words: Words, rules: str) -> None:
-        if rules != words.fingerprint():
-            raise CollectionError(
-                f"{self._connection.shown}: its words were made by other rules ({rules}; here "
-                f"{words.fingerprint()}): open the collection again, and with the same versions of "
-                "boltzhash and PyStemmer everywhere"
-            )
-
     def _write(self, segment: Segment, gone: NDArray[np.uint32]) -> _Written:
         sizes = len(segment.counts), len(segment.places), len(gone)
         (number,) = self._run(
-            "INSERT INTO word_segments (size, n_documents, n_gone, places, lengths, gone) "
-            "VALUES (%s, %s, %s, %s, %s, %s) RETURNING number",
-            [*sizes, packed(segment.places), packed(segment.lengths), packed(gone)],
+            "INSERT INTO word_segments (token, size, n_documents, n_gone, places, lengths, gone) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING number",
+            [
+                token := secrets.randbits(63),
+                *sizes,
+                packed(segment.places),
+                packed(segment.lengths),
+                packed(gone),
+            ],
         ).fetchone()
         self._connection.copy_rows(
             "word_pages (segment, first, contents)",
             ((number, first, contents) for first, contents in pages_of(segment)),
             types=("int8", "int8", "bytea"),
         )
-        return _Written(number, *sizes)
+        return _Written(_Key(number, token), *sizes)
 
     def _tidy(self, written: list[_Written]) -> None:
         while n := _n_to_join(written):
@@ -144,76 +193,51 @@ class PostgresWords:
 
     def _join(self, written: Sequence[_Written], *, is_all: bool) -> _Written:
         """Put the last segments together; what they overwrote before them still is."""
-        documents = self._documents_of([one.number for one in written])
-        segments = [self._whole(one.number, documents[one.number]) for one in written]
+        documents = _documents_of(self._connection, [one.key for one in written])
+        segments = [self._whole(one.key, documents[one.key]) for one in written]
         gone = np.unique(np.concatenate([one.gone for one in documents.values()]))
         latest = _latest(list(documents.values()))
         joined = merged(segments, gone[latest[gone] < 0].astype(np.int64))
-        self._remove([one.number for one in written])
+        self._remove([one.key for one in written])
         return self._write(joined, gone[:0] if is_all else gone)
 
     def _write_anew(self, written: Sequence[_Written]) -> None:
         """Every segment without the documents that are gone, one after the other."""
-        documents = self._documents_of([one.number for one in written])
+        documents = _documents_of(self._connection, [one.key for one in written])
         latest = _latest(list(documents.values()))
-        for row, (number, about) in enumerate(documents.items()):
-            segment = self._counting(number, about, latest, row)
-            self._remove([number])
+        for row, (key, about) in enumerate(documents.items()):
+            segment = self._counting(key, about, latest, row)
+            self._remove([key])
             self._write(segment, about.gone[:0])
 
-    def _counting(self, number: int, about: Documents, latest: _Latest, row: int) -> Segment:
+    def _counting(self, key: _Key, about: Documents, latest: _Latest, row: int) -> Segment:
         """A segment without documents whose words are in a later one, or in none."""
         gone = about.places[latest[about.places] != row]
-        return merged([self._whole(number, about)], gone.astype(np.int64))
+        return merged([self._whole(key, about)], gone.astype(np.int64))
 
-    def _whole(self, number: int, about: Documents) -> Segment:
+    def _whole(self, key: _Key, about: Documents) -> Segment:
         rows = self._run(
             "SELECT contents FROM word_pages WHERE segment = %s ORDER BY first",
-            [number],
+            [key.number],
             binary=True,
         )
         return with_words(about, [contents for (contents,) in rows])
 
-    def _remove(self, numbers: list[int]) -> None:
+    def _remove(self, keys: list[_Key]) -> None:
+        numbers = [key.number for key in keys]
         self._run("DELETE FROM word_pages WHERE segment = ANY (%s)", [numbers])
         self._run("DELETE FROM word_segments WHERE number = ANY (%s)", [numbers])
 
-    # Reading
-
-    def index(self, words: Words, asked: Iterable[str]) -> WordIndex:
-        """The index of the generation that is being read, with the words asked for alone."""
-        _, rules, written = self._standing()
-        self._check_rules(words, rules)
-        numbers = [one.number for one in written]
-        self._follow(numbers)
-        pages: dict[int, dict[int, bytes]] = {number: {} for number in self._documents}
-        digests = [number_of(digest) for digest in digests_of(list(asked)).tolist()]
-        for number, first, contents in self._run(
-            "SELECT number, first, contents FROM unnest(%s::bigint[]) AS asked (word), "
-            "unnest(%s::bigint[]) AS segments (number), LATERAL (SELECT first, contents FROM "
-            "word_pages WHERE segment = number AND first <= word ORDER BY first DESC LIMIT 1) AS page "
-            "ORDER BY number, first",
-            [digests, numbers],
-            binary=True,
-        ):
-            pages[number][first] = contents
-        index = copy.copy(self._index)
-        index.segments = [
-            with_words(self._documents[number], list(found.values()))
-            for number, found in pages.items()
-        ]
-        return index
-
     def check(self, n_documents: int, documents_at: Callable[[Places], list[Document]]) -> None:
         """Cut every document into words again; raises if the index has others."""
-        language, _, written = self._standing()
+        language, _, written = _standing(self._connection)
         self._words_of(language)
-        documents = self._documents_of([one.number for one in written])
+        documents = _documents_of(self._connection, [one.key for one in written])
         latest = _latest(list(documents.values()))
         if (n := int(np.sum(latest >= 0))) != n_documents:
             raise self._damaged(f"it counts {n_documents} documents and has words of {n}")
-        for row, (number, about) in enumerate(documents.items()):
-            kept = self._counting(number, about, latest, row)
+        for row, (key, about) in enumerate(documents.items()):
+            kept = self._counting(key, about, latest, row)
             places = np.sort(kept.places).astype(np.int64)
             parts = [
                 self._counter.segment(some, documents_at(np.array(some)))
@@ -225,24 +249,36 @@ class PostgresWords:
     def _damaged(self, how: str) -> CollectionError:
         return CollectionError(f"{self._connection.shown} is damaged: {how}")
 
-    def _follow(self, numbers: list[int]) -> None:
-        """Know the documents of these segments, and of no others."""
-        if numbers == list(self._documents):
-            return
-        new = self._documents_of([number for number in numbers if number not in self._documents])
-        self._documents = {n: self._documents.get(n) or new[n] for n in numbers}
-        documents = list(self._documents.values())
-        there = np.flatnonzero(_latest(documents) >= 0)
-        self._index = WordIndex([with_words(one, []) for one in documents], there)
 
-    def _documents_of(self, numbers: list[int]) -> dict[int, Documents]:
-        rows = self._run(
-            "SELECT number, places, lengths, gone FROM word_segments WHERE number = ANY (%s) "
-            "ORDER BY number",
-            [numbers],
-            binary=True,
+def _standing(connection: PostgresConnection) -> tuple[str, str, list[_Written]]:
+    """The language, the rules and the segments, asked for at once: every question takes time."""
+    rows = connection.run(
+        "SELECT language, word_rules, number, word_segments.token, size, word_segments.n_documents, "
+        "n_gone FROM state LEFT JOIN word_segments ON TRUE ORDER BY number"
+    ).fetchall()
+    written = [_Written(_Key(*row[2:4]), *row[4:]) for row in rows if row[2] is not None]
+    return rows[0][0], rows[0][1], written
+
+
+def _check_rules(connection: PostgresConnection, words: Words, rules: str) -> None:
+    if rules != words.fingerprint():
+        raise CollectionError(
+            f"{connection.shown}: its words were made by other rules ({rules}; here "
+            f"{words.fingerprint()}): open the collection again, and with the same versions of "
+            "boltzhash and PyStemmer everywhere"
         )
-        return {number: Documents(*map(unpacked, arrays)) for number, *arrays in rows}
+
+
+def _documents_of(connection: PostgresConnection, keys: Sequence[_Key]) -> dict[_Key, Documents]:
+    rows = connection.run(
+        "SELECT number, token, places, lengths, gone FROM word_segments WHERE number = ANY (%s) "
+        "ORDER BY number",
+        [[key.number for key in keys]],
+        binary=True,
+    )
+    return {
+        _Key(number, token): Documents(*map(unpacked, arrays)) for number, token, *arrays in rows
+    }
 
 
 def language_of(hasher: Hasher) -> str:
@@ -269,9 +305,10 @@ def _same(one: Segment, other: Segment) -> bool:
 def _n_to_join(written: Sequence[_Written]) -> int:
     """How many of the last segments should become one: the small ones first, if they are many.
 
-    >>> _n_to_join([_Written(0, 32**4, 1, 0), *(_Written(n, 40, 1, 0) for n in range(32))])
+    >>> small = _Written(_Key(1, 0), 40, 1, 0)
+    >>> _n_to_join([_Written(_Key(0, 0), 32**4, 1, 0), *[small] * 32])
     32
-    >>> _n_to_join([_Written(n, 40, 1, 0) for n in range(31)])
+    >>> _n_to_join([small] * 31)
     0
     """
     for level in range(_level(_LARGEST)):

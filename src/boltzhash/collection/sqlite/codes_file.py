@@ -1,6 +1,6 @@
 """codes.map: the packed codes of a collection in one file, to be mapped into memory and scanned.
 
-int64 places, uint8 codes, and a byte per code that says whether the model knew any word of the document.
+int64 keys, uint8 codes, and a byte per code that says whether the model knew any word of the document.
 passages.map holds the same of passages, with their numbers for places. Both are copies: SQLite is the
 truth, and a file that is damaged, of another model or too old is made again.
 """
@@ -13,20 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from boltzhash.collection.sqlite.mapped_file import read_mapped, write_mapped
-from boltzhash.collection.store import Rows
+from boltzhash.collection.store import Rows, Version
 
 CODES_FILE = "codes.map"
 PASSAGES_FILE = "passages.map"
 
-_FORMAT = "boltzhash codes map 2"
+_FORMAT = "boltzhash codes map 3"
 
 
 class CodesFile(NamedTuple):
-    """What a file holds: all codes of ``model`` in ``generation``, up to ``last_place``."""
+    """The contents of a file: all codes of ``model`` in a generation, up to the key ``last``."""
 
     model: str
-    generation: int
-    last_place: int
+    version: Version
+    last: int
     rows: Rows
 
 
@@ -36,8 +36,8 @@ def write_codes_file(path: Path, contents: CodesFile) -> None:
         "format": _FORMAT,
         "model": contents.model,
         "n_bytes": contents.rows.codes.shape[1],
-        "generation": contents.generation,
-        "last_place": contents.last_place,
+        "version": contents.version,
+        "last": contents.last,
     }
     write_mapped(path, header, contents.rows)
 
@@ -49,7 +49,7 @@ def read_codes_file(path: Path, model: str, n_bytes: int) -> CodesFile | None:
     if found is None:
         return None
     header, (places, codes, known) = found
-    return CodesFile(model, header["generation"], header["last_place"], Rows(places, codes, known))
+    return CodesFile(model, Version(*header["version"]), header["last"], Rows(places, codes, known))
 
 
 def no_rows(n_bytes: int) -> Rows:

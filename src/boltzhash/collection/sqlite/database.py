@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 from urllib.parse import quote
 
-from boltzhash.collection.sqlite.schema import APPLICATION_ID
-from boltzhash.collection.store import check_format_version
+from boltzhash.collection.sqlite.schema import APPLICATION_ID, new_token
+from boltzhash.collection.store import Version, check_format_version
 from boltzhash.errors import (
     CollectionBusyError,
     CollectionError,
@@ -43,23 +44,28 @@ def is_database_in(folder: str | Path) -> bool:
     return (Path(folder) / DATABASE).is_file()
 
 
-class State(NamedTuple):
-    """Where the collection stands: the row of ``state``."""
+class StateRow(NamedTuple):
+    """The row of ``state``, with the token of its generation."""
 
     generation: int  # raised by every transaction that writes
+    token: int  # random
     n_documents: int
     model: str  # fingerprint of the hasher that made the codes
     n_bits: int
     next_model: str | None  # the one that a rehash is switching to
     changes_since: int  # the log of changes reaches back to this generation
     n_changes: int  # how many entries that log has
-    indexing: str | None  # what an interrupted add has to resume from
+    unfinished: str | None  # JSON: where an interrupted add resumes
     passage_words: int | None  # about as many as a passage has, if documents are cut
     n_passages: int
 
+    @property
+    def version(self) -> Version:
+        return Version(self.generation, self.token)
 
-_TYPES = get_type_hints(State)
-_SELECT = f"SELECT {', '.join(State._fields)} FROM state"
+
+_TYPES = get_type_hints(StateRow)
+_STATE = f"SELECT {', '.join(StateRow._fields)} FROM state JOIN generations USING (generation)"
 
 
 class Database:
@@ -73,6 +79,10 @@ class Database:
         self.log = self.path.with_name(DATABASE + "-wal")
         self._absolute = self.path.absolute()  # also if the process goes to another folder
         self.wait = wait
+        self._users = 0  # of the transaction that reads, if no other connection can be opened
+        # SQLite lets one thread in at a time; Python's cache of statements would mix their parameters.
+        self.lock = threading.RLock()
+        self._rest: tuple[int, ...] | None = None
         if not is_database_in(folder):
             kind = "folder" if folder.is_dir() else "such path"
             raise NoSuchCollectionError(
@@ -85,35 +95,40 @@ class Database:
         with self.plain_errors():
             self.connection.close()
 
-    @contextmanager
-    def reading(self) -> Iterator[State]:
-        """One committed generation, whatever others write meanwhile."""
-        self._check_there()
-        with self.plain_errors(), self._unlocked_reading():
-            try:
+    def begin(self) -> StateRow:
+        """Begin to read one committed generation, whatever others write until :meth:`end`."""
+        self.check_there()
+        with self.lock, self.plain_errors():
+            if self._users == 0:
+                if self._rest is not None and self._at_rest() != self._rest:
+                    self.connection.close()
+                    self._open()  # now perhaps with the writer's lock
                 self.connection.execute("BEGIN")
-                yield self.state()
-            finally:
-                if self.connection.in_transaction:
-                    self.connection.execute("COMMIT")
-
-    @contextmanager
-    def _unlocked_reading(self) -> Iterator[None]:
-        """If this process cannot lock the file: see whether others write, and refuse a torn read."""
-        if self._rest is None:
-            yield
-            return
-        if self._at_rest() != self._rest:
-            self.connection.close()
-            self._open()  # now perhaps with the writer's lock
+            self._users += 1
         try:
-            yield
-        except (sqlite3.Error, CollectionError):
-            self._refuse_torn()  # then it may not be damage
+            return self.state()
+        except BaseException:
+            self.end()
             raise
-        self._refuse_torn()
 
-    def _refuse_torn(self) -> None:
+    def end(self) -> None:
+        with self.lock, self.plain_errors():
+            self._users = max(self._users - 1, 0)
+            if self._users == 0 and self.connection.in_transaction:
+                self.connection.execute("COMMIT")
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a statement that reads."""
+        try:
+            with self.lock:
+                return self.connection.execute(sql, parameters).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise _in_plain_words(error, self.path, self.wait) from error
+        finally:
+            self.refuse_torn()
+
+    def refuse_torn(self) -> None:
+        """Raise if another process has written to a file that this one cannot lock."""
         if self._rest is not None and self._at_rest() != self._rest:
             raise CollectionBusyError(
                 f"{self.path.parent} was written while it was read by a process that may not write to "
@@ -121,64 +136,70 @@ class Database:
             )
 
     @contextmanager
-    def writing(self) -> Iterator[State]:
-        """A transaction that is written whole or not at all, and raises the generation.
+    def writing(self) -> Iterator[tuple[StateRow, StateRow]]:
+        """A transaction that is written whole or not at all, and makes a generation.
 
-        The state that it yields has the generation that holds once it is committed.
+        It yields the rows before it and after it.
         """
         with self.plain_errors():
             if self._no_room is not None:
                 self._open_again_to_write()
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
-                self._check_there()
-                self.connection.execute("UPDATE state SET generation = generation + 1")
-                yield self.state()
+                self.check_there()
+                before = self.state()
+                after = before._replace(generation=before.generation + 1, token=new_token())
+                self.connection.execute("UPDATE state SET generation = ?", (after.generation,))
+                self.connection.execute("INSERT INTO generations VALUES (?, ?)", after.version)
+                yield before, after
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
-        self._check_there(has_written=True)
+        self.check_there(has_written=True)
 
     def is_there(self) -> bool:
-        """Whether what was opened is still what the folder has.
+        """Whether the file that was opened is still the folder's.
 
         SQLite does not notice if not: it goes on in a file that has no name any more.
         """
-        return _file_at(self._absolute) == self._file
+        return file_at(self._absolute) == self.file
 
-    def _check_there(self, *, has_written: bool = False) -> None:
-        if self.is_there():
-            return
-        what = "replaced by another" if self._absolute.exists() else "deleted or moved"
-        lost = "what was just written may be lost" if has_written else "nothing was written"
-        raise CollectionGoneError(
-            f"{self.path.parent} was {what} after it was opened; {lost}. Open it again",
-            has_written=has_written,
-        )
+    def check_there(self, *, has_written: bool = False) -> None:
+        if not self.is_there():
+            raise gone(self._absolute, self.path, has_written=has_written)
 
-    def state(self) -> State:
-        row = self.connection.execute(_SELECT).fetchone()
+    def state(self) -> StateRow:
+        (row,) = self.rows(_STATE) or [None]
         if row is None:
             raise CollectionError(f"{self.path} is damaged: it has no state")
-        for name, value in zip(State._fields, row, strict=True):
+        for name, value in zip(StateRow._fields, row, strict=True):
             if not isinstance(value, _TYPES[name]):
                 raise CollectionError(f"{self.path} is damaged: its {name} is {value!r}")
-        return State(*row)
+        return StateRow(*row)
+
+    def is_past(self, row: StateRow, version: Version) -> bool:
+        """Whether what had a version can follow the log of changes to the generation ``row``."""
+        if version == row.version:
+            return True
+        if not row.changes_since <= version.generation < row.generation:
+            return False
+        return self.rows(
+            "SELECT token FROM generations WHERE generation = ?", (version.generation,)
+        ) == [(version.token,)]
 
     @contextmanager
     def plain_errors(self) -> Iterator[None]:
-        """SQLite's errors as ours, with the file named."""
+        """SQLite's errors as ours, with the file named; text that is not UTF-8 is damage."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.refuse_torn()
             raise _in_plain_words(error, self.path, self.wait) from error
-        except UnicodeDecodeError as error:  # text from SQLite that is not UTF-8
-            raise CollectionError(f"{self.path} is damaged: {error}") from error
 
     def _open(self) -> None:
-        self._rest: tuple[int, ...] | None = None
+        self._rest = None
         self._no_room: sqlite3.Error | None = None
         self.is_alone = False  # no other connection can be opened
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
@@ -207,13 +228,14 @@ class Database:
 
     def _open_again_to_write(self) -> None:
         """When the disk was full there was only reading; perhaps there is room now."""
-        self.connection.close()
-        self._open()
+        if not self._users:
+            self.connection.close()
+            self._open()
         if self._no_room is not None:
             raise self._no_room
 
     def _connect(self, how: str, *pragmas: str) -> None:
-        self._file = _file_at(self._absolute)  # if it is replaced meanwhile, the first use notices
+        self.file = file_at(self._absolute)  # if it is replaced meanwhile, the first use notices
         self.connection = self._connected(f"file:{quote(str(self._absolute))}?{how}")
         try:
             for pragma in (*pragmas, f"cache_size = -{_CACHE_KIB}"):
@@ -236,7 +258,7 @@ class Database:
             uri=True,
             timeout=self.wait,
             isolation_level=None,
-            check_same_thread=False,  # the collection has a lock of its own
+            check_same_thread=False,  # see the lock
         )
 
     def _check_format(self) -> None:
@@ -245,11 +267,9 @@ class Database:
         if application != APPLICATION_ID:
             raise CollectionError(f"{self.path} is an SQLite file, but not a collection")
         check_format_version(version, str(self.path))
-        row = self.connection.execute("SELECT passage_words FROM state").fetchone()
-        self.passage_words: int | None = row[0] if row is not None else None  # never changes
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
+def file_at(path: Path) -> tuple[int, int] | None:
     """Tells a file from all others while it is open; None if there is none."""
     try:
         found = path.stat()
@@ -258,7 +278,19 @@ def _file_at(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _in_plain_words(error: sqlite3.Error, path: Path, wait: float) -> Exception:
+def gone(file: Path, path: Path, *, has_written: bool = False) -> CollectionGoneError:
+    """The error for a collection whose file is no longer the one that was opened."""
+    what = "replaced by another" if file.exists() else "deleted or moved"
+    lost = "what was just written may be lost" if has_written else "nothing was written"
+    return CollectionGoneError(
+        f"{path.parent} was {what} after it was opened; {lost}. Open it again",
+        has_written=has_written,
+    )
+
+
+def _in_plain_words(
+    error: sqlite3.Error | UnicodeDecodeError, path: Path, wait: float
+) -> Exception:
     extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     code = extended & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

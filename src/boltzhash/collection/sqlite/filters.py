@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boltzhash.collection.columns import Column
 from boltzhash.collection.filters import (
@@ -22,12 +19,13 @@ from boltzhash.collection.filters import (
     OneOf,
     OnField,
 )
+from boltzhash.collection.sqlite.codes import PackedCodes
+from boltzhash.collection.sqlite.database import Database
 from boltzhash.collection.sqlite.schema import stored_value
-from boltzhash.collection.sqlite.snapshot import Snapshot
-from boltzhash.collection.store import FieldValue
+from boltzhash.collection.store import FieldValue, Mask
 from boltzhash.corpus.documents import Scalar
 
-Mask = NDArray[np.bool_]
+T = TypeVar("T")
 
 _NO_PLACES = np.empty(0, dtype=np.int64)
 _VALUES_AT_ONCE = 500
@@ -35,60 +33,70 @@ _KEPT = 16
 
 
 class FieldFilter:
-    """Answers conditions; keeps the answers to the last ones while the collection stays as it is.
+    """Answers conditions about one generation, and keeps the last answers.
 
-    What is kept has a byte for each document, however many there were before.
+    What is kept has a few bytes per document, however many were deleted. Threads share it: what it keeps
+    is replaced, never changed.
     """
 
-    def __init__(self) -> None:
-        self._generation = -1
+    def __init__(self, codes: PackedCodes) -> None:
+        self._codes = codes
+        self._n_places = codes.last + 1
+        self._most = min(_KEPT, max(1, _KEPT * len(codes) // self._n_places))  # masks
         self._answers: dict[str, Mask] = {}
+        self._columns: dict[str, Column] = {}
 
-    def allowed(
-        self, connection: sqlite3.Connection, conditions: list[Condition], codes: Snapshot
-    ) -> Mask | None:
+    def allowed(self, database: Database, conditions: list[Condition]) -> Mask | None:
         """For each place, whether all conditions hold; None if there are no conditions."""
-        if not conditions:
-            return None
-        if codes.generation != self._generation:
-            self._generation, self._answers = codes.generation, {}
-        every, fields = AllOf(tuple(conditions)), _Fields(connection, codes)
-        return codes.by_place(self._kept(repr(every), lambda: self._rows(every, fields)))
+        return self._answer(database, AllOf(tuple(conditions))) if conditions else None
 
-    def _rows(self, condition: Condition, fields: _Fields) -> Mask:
+    def everywhere(self) -> Mask:
+        """For each place, whether there is a document."""
+        mask = self._answers.get("")
+        if mask is None:
+            mask = np.zeros(self._n_places, dtype=np.bool_)
+            mask[self._codes.places()] = True
+            self._answers = _kept(self._answers, "", mask, self._most)
+        return mask
+
+    def column(self, database: Database, field: str) -> Column:
+        """All values of a field."""
+        column = self._columns.get(field)
+        if column is None:
+            column = _column(database, field)
+            self._columns = _kept(self._columns, field, column)
+        return column
+
+    def _answer(self, database: Database, condition: Condition) -> Mask:
+        key = repr(condition)  # as keys of a dict, 1 and True would be the same
+        mask = self._answers.get(key)
+        if mask is None:
+            mask = self._worked_out(database, condition)
+            self._answers = _kept(self._answers, key, mask, self._most)
+        return mask
+
+    def _worked_out(self, database: Database, condition: Condition) -> Mask:
         if isinstance(condition, Not):
-            return fields.everywhere() & ~self._rows(condition.condition, fields)
+            return self.everywhere() & ~self._answer(database, condition.condition)
         if isinstance(condition, AllOf):
-            masks = [self._rows(each, fields) for each in condition.conditions]
-            return reduce(np.logical_and, masks or [fields.everywhere()])
+            masks = [self._answer(database, each) for each in condition.conditions]
+            return reduce(np.logical_and, masks or [self.everywhere()])
         if isinstance(condition, AnyOf):
-            masks = [self._rows(each, fields) for each in condition.conditions]
-            return reduce(np.logical_or, masks or [np.zeros_like(fields.everywhere())])
-        return self._kept(repr(condition), lambda: fields.rows_of(condition))
+            masks = [self._answer(database, each) for each in condition.conditions]
+            return reduce(np.logical_or, masks or [np.zeros(self._n_places, dtype=np.bool_)])
+        return _Fields(database, self._n_places).places_of(condition)
 
-    def _kept(self, key: str, answer: Callable[[], Mask]) -> Mask:
-        """By what is asked: as keys of a dict, 1 and True would be the same."""
-        if key not in self._answers:
-            mask = answer()
-            if len(self._answers) == _KEPT:
-                del self._answers[next(iter(self._answers))]
-            self._answers[key] = mask
-        return self._answers[key]
+
+def _kept(before: dict[str, T], key: str, value: T, most: int = _KEPT) -> dict[str, T]:
+    return dict([*before.items(), (key, value)][-most:])
 
 
 class _Fields:
     """The table of fields: a row for each value, and an empty blob for what is a list or an object."""
 
-    def __init__(self, connection: sqlite3.Connection, codes: Snapshot) -> None:
-        self._connection = connection
-        self._codes = codes
-        self._n_places = codes.last_place + 1
-
-    def everywhere(self) -> Mask:
-        return self._codes.live()
-
-    def rows_of(self, condition: OnField) -> Mask:
-        return self._codes.by_row(self.places_of(condition)).copy()  # not a part of that
+    def __init__(self, database: Database, n_places: int) -> None:
+        self._database = database
+        self._n_places = n_places
 
     def places_of(self, condition: OnField) -> Mask:
         field = condition.field
@@ -122,35 +130,18 @@ class _Fields:
     def _where(self, field: str, term: str, values: list[Any]) -> Mask:
         mask = np.zeros(self._n_places, dtype=np.bool_)
         # One long string is three times as fast as one row per place.
-        (places,) = self._connection.execute(
+        ((places,),) = self._database.rows(
             f"SELECT group_concat(place) FROM fields WHERE field = ? AND {term}", (field, *values)
-        ).fetchone()
+        )
         if places is not None:
             mask[np.fromstring(places, dtype=np.int64, sep=",")] = True
         return mask
 
 
-class FieldColumns:
-    """Whole fields; keeps the last ones while the collection stays as it is."""
-
-    def __init__(self) -> None:
-        self._generation = -1
-        self._columns: dict[str, Column] = {}
-
-    def column(self, connection: sqlite3.Connection, field: str, generation: int) -> Column:
-        if generation != self._generation:
-            self._generation, self._columns = generation, {}
-        if field not in self._columns:
-            if len(self._columns) == _KEPT:
-                del self._columns[next(iter(self._columns))]
-            self._columns[field] = _column(connection, field)
-        return self._columns[field]
-
-
-def _column(connection: sqlite3.Connection, field: str) -> Column:
+def _column(database: Database, field: str) -> Column:
     """In SQLite's order of values, which is numbers, strings, blobs: ours."""
     values, counts, places = [], [], []
-    for value, n, some in connection.execute(
+    for value, n, some in database.rows(
         "SELECT value, count(*), group_concat(place) FROM fields WHERE field = ? AND value != x'' "
         "GROUP BY value ORDER BY value",
         (field,),
@@ -165,11 +156,11 @@ def _column(connection: sqlite3.Connection, field: str) -> Column:
     )
 
 
-def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[FieldValue]]:
+def field_values(database: Database, most: int) -> dict[str, list[FieldValue]]:
     """The commonest values of each field, at most ``most``; those of a list are its members."""
     values: dict[str, list[FieldValue]] = {}
     # A blob is how true, false, lists and objects are kept: see schema.stored_value.
-    for field, value, count in connection.execute(
+    for field, value, count in database.rows(
         "SELECT field, value, n FROM (SELECT field, value, count(*) AS n, row_number() "
         "OVER (PARTITION BY field ORDER BY count(*) DESC, value) AS rank FROM fields "
         "WHERE value != x'' GROUP BY field, value) WHERE rank <= ? ORDER BY field, rank",
@@ -177,17 +168,6 @@ def field_values(connection: sqlite3.Connection, most: int) -> dict[str, list[Fi
     ):
         values.setdefault(field, []).append(FieldValue(_original(value), count))
     return values
-
-
-def values_of(connection: sqlite3.Connection, field: str) -> dict[int, Scalar]:
-    """The value of a field by place, without lists and objects."""
-    rows = connection.execute(
-        "SELECT place, value FROM fields WHERE field = ?1 AND value != x'' AND NOT EXISTS "
-        "(SELECT 1 FROM fields AS lists WHERE lists.field = ?1 AND lists.value = x'' "
-        "AND lists.place = fields.place)",
-        (field,),
-    )
-    return {place: _original(value) for place, value in rows}
 
 
 def _original(value: Any) -> Any:

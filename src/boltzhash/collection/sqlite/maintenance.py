@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from boltzhash.collection.sqlite.codes_file import CODES_FILE, PASSAGES_FILE
-from boltzhash.collection.sqlite.database import DATABASE, LOG_BYTES, Database, State
+from boltzhash.collection.sqlite.database import DATABASE, LOG_BYTES, Database, StateRow
 from boltzhash.collection.sqlite.models import MODELS, load_model, model_folder
 from boltzhash.collection.sqlite.reads import all_documents
 from boltzhash.collection.sqlite.schema import PASSAGE_BITS, field_rows, is_whole_code
@@ -33,13 +33,11 @@ def make_database(folder: Path, fill: Callable[[sqlite3.Connection], None]) -> N
         connection.execute("COMMIT")
 
 
-def counts(database: Database) -> Counts:
-    """What :meth:`Collection.stats` says about documents besides their number."""
-    (unknown,) = database.connection.execute(
-        "SELECT count(*) FROM codes WHERE known = 0"
-    ).fetchone()
-    (rehashed,) = database.connection.execute("SELECT count(*) FROM next_codes").fetchone()
-    return Counts(unknown, rehashed)
+def counts(database: Database, row: StateRow) -> Counts:
+    """Figures of :meth:`Snapshot.stats` besides the number of documents."""
+    ((unknown,),) = database.rows("SELECT count(*) FROM codes WHERE known = 0")
+    ((rehashed,),) = database.rows("SELECT count(*) FROM next_codes")
+    return Counts(unknown, rehashed, row.n_passages)
 
 
 def sizes(database: Database, folder: Path) -> dict[str, int]:
@@ -95,7 +93,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def check(database: Database, folder: Path, state: State, mapped: Rows) -> None:
+def check(database: Database, folder: Path, state: StateRow, mapped: Rows) -> None:
     """Raise :class:`CollectionError` at the first thing that is not as it was written."""
     load_model(folder, state.model)
     (verdict, *_) = database.connection.execute("PRAGMA integrity_check").fetchone()
@@ -111,7 +109,7 @@ def check(database: Database, folder: Path, state: State, mapped: Rows) -> None:
     _check_fields(database)
 
 
-def _check_codes(database: Database, state: State, mapped: Rows) -> None:
+def _check_codes(database: Database, state: StateRow, mapped: Rows) -> None:
     rows = database.connection.execute(
         "SELECT documents.place, code, known, codes.checksum FROM documents "
         "LEFT JOIN codes USING (place) ORDER BY documents.place"
@@ -128,7 +126,7 @@ def _check_codes(database: Database, state: State, mapped: Rows) -> None:
         raise CollectionError(f"{database.path} is damaged: {n_codes} codes of {n} documents")
 
 
-def check_passages(database: Database, state: State, mapped: Rows) -> None:
+def check_passages(database: Database, state: StateRow, mapped: Rows) -> None:
     """Raise if passages do not cover their documents, or are not as they were written."""
     numbers = iter(zip(mapped.places.tolist(), mapped.codes, mapped.known.tolist(), strict=True))
     covered: dict[int, int] = {}  # characters of each document
@@ -182,7 +180,8 @@ def backup(database: Database, folder: Path, target: Path) -> None:
         except OSError as error:  # it is the copy that could not be written
             raise OSError(error.errno, error.strerror, str(target)) from error
         (fresh / MODELS).mkdir()
-        with closing(Database(fresh, database.wait)) as copy, copy.reading() as state:
-            for model in filter(None, (state.model, state.next_model)):
-                shutil.copytree(model_folder(folder, model), model_folder(fresh, model))
-            load_model(fresh, state.model)
+        with closing(Database(fresh, database.wait)) as copy:
+            state = copy.state()
+        for model in filter(None, (state.model, state.next_model)):
+            shutil.copytree(model_folder(folder, model), model_folder(fresh, model))
+        load_model(fresh, state.model)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from boltzhash.codes import Codes, hamming
+from boltzhash.collection.sqlite.codes import PackedCodes
 from boltzhash.collection.sqlite.schema import PASSAGE_BITS
-from boltzhash.collection.sqlite.snapshot import Mask, Snapshot
-from boltzhash.collection.store import Places, Rows
+from boltzhash.collection.store import Mask, Places, Rows
 from boltzhash.search.hits import Hits
 
 _AT_FIRST = 4  # passages looked for, for each document that is wanted
@@ -19,8 +19,8 @@ class BestPassages:
     It is what a ranking takes for the codes of documents.
     """
 
-    def __init__(self, snapshot: Snapshot, query: Codes) -> None:
-        self._snapshot = snapshot
+    def __init__(self, passages: PackedCodes, query: Codes) -> None:
+        self._passages = passages
         self.query = query
 
     def nearest(self, k: int, allowed: Mask | None) -> Hits:
@@ -31,7 +31,7 @@ class BestPassages:
         """
         n = _AT_FIRST * k
         while True:
-            found = self._snapshot.top_k(self.query, n, allowed)
+            found = self._passages.top_k(self.query, n, allowed)
             best = _first_of_each_document(found)
             if len(best.ids) >= k or len(found.ids) < n:
                 return Hits(best.ids[:k], best.distances[:k])
@@ -39,7 +39,7 @@ class BestPassages:
 
     def within(self, radius: int, allowed: Mask | None) -> Hits:
         """The best passage of every document that has one at most ``radius`` away."""
-        return _first_of_each_document(self._snapshot.within(self.query, radius, allowed))
+        return _first_of_each_document(self._passages.within(self.query, radius, allowed))
 
     def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
         """The k nearest documents, by their places."""
@@ -49,7 +49,7 @@ class BestPassages:
     def codes_at(self, places: Places) -> Codes:
         """The codes of the best passages of documents that are there."""
         codes = np.empty((len(places), len(self.query)), dtype=np.uint8)
-        for rows, mask in self._snapshot.parts(None):
+        for rows, mask in self._passages.parts(None):
             there, best = _best_rows(rows, mask, places, self.query)
             codes[there] = rows.codes[best]
         return codes

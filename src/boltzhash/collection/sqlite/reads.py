@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from boltzhash.collection.sqlite.database import Database, State
+from boltzhash.collection.sqlite.database import Database, StateRow
 from boltzhash.collection.sqlite.schema import (
     PASSAGE_BITS,
     document_checksum,
@@ -25,75 +25,67 @@ _COLUMNS = "place, id, text, metadata, documents.checksum"
 _CODE = "code, known, codes.checksum"
 _PASSAGE = "passage, code, known, checksum, start, stop"
 _AT_ONCE = 500
+_PAGE = 1000  # documents
 
 
 def all_documents(database: Database) -> Iterator[Document]:
-    """In the order of insertion."""
-    for row in database.connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY place"):
-        yield _document(database, row)
+    """All documents, in the order of insertion."""
+    return (document for _, document in documents_after(database, 0))
 
 
 def documents_after(database: Database, place: int) -> Iterator[tuple[int, Document]]:
-    """Those with later places, with their places, in the order of insertion."""
-    for row in database.connection.execute(
-        f"SELECT {_COLUMNS} FROM documents WHERE place > ? ORDER BY place", (place,)
-    ):
-        yield row[0], _document(database, row)
-
-
-def all_coded(database: Database, state: State) -> Iterator[Coded]:
-    """In the order of insertion, with their codes."""
-    for row in database.connection.execute(
-        f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) ORDER BY place"
-    ):
-        yield _coded(database, state, row)
+    """The documents with later places, with their places, in the order of insertion."""
+    statement = f"SELECT {_COLUMNS} FROM documents WHERE place > ? ORDER BY place LIMIT {_PAGE}"
+    while rows := database.rows(statement, (place,)):
+        for found in rows:
+            yield found[0], _document(database, found)
+        place = rows[-1][0]
 
 
 def coded_after(
-    database: Database, state: State, after: int, n: int
+    database: Database, row: StateRow, after: int, n: int
 ) -> Iterator[tuple[int, Coded]]:
     """The next documents after a place, with their places and codes."""
-    for row in database.connection.execute(
+    for found in database.rows(
         f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) WHERE place > ? "
         "ORDER BY place LIMIT ?",
         (after, n),
     ):
-        yield row[0], _coded(database, state, row)
+        yield found[0], _coded(database, row, found)
 
 
-def latest_coded(database: Database, state: State, n: int) -> list[Coded]:
+def latest_coded(database: Database, row: StateRow, n: int) -> list[Coded]:
     """The documents that were inserted last, with codes and passages, in the order of insertion."""
-    rows = database.connection.execute(
+    found = database.rows(
         f"SELECT {_COLUMNS}, {_CODE} FROM documents JOIN codes USING (place) ORDER BY place DESC "
         "LIMIT ?",
         (n,),
     )
-    latest = [(row[0], _coded(database, state, row)) for row in rows][::-1]
-    if state.passage_words is None:
-        return [coded for _, coded in latest]
-    return [_with_passages(database, state, place, coded) for place, coded in latest]
+    return [
+        _with_passages(database, row, one[0], _coded(database, row, one)) for one in found[::-1]
+    ]
 
 
-def find_coded(database: Database, state: State, ids: Sequence[Id]) -> dict[Id, Coded]:
+def find_coded(database: Database, row: StateRow, ids: Sequence[Id]) -> dict[Id, Coded]:
     """The documents with those of the ids that exist."""
     columns = f"{_COLUMNS}, {_CODE}"
     rows = _rows_with(database, columns, "documents JOIN codes USING (place)", "id", ids)
-    return {row[1]: _coded(database, state, row) for row in rows}
+    return {found[1]: _coded(database, row, found) for found in rows}
 
 
 def documents_at(database: Database, places: Places) -> list[Document]:
     """The documents at some places, in the order asked for."""
     rows = _rows_with(database, _COLUMNS, "documents", "place", places.tolist())
-    found = {row[0]: _document(database, row) for row in rows}
+    found = {one[0]: _document(database, one) for one in rows}
     return [_there(database, found, place) for place in places.tolist()]
 
 
-def coded_at(database: Database, state: State, places: Places) -> list[Coded]:
+def coded_at(database: Database, row: StateRow, places: Places) -> list[Coded]:
     """The documents at some places with their codes, in the order asked for."""
     columns = f"{_COLUMNS}, {_CODE}"
     joined = "documents JOIN codes USING (place)"
     rows = _rows_with(database, columns, joined, "place", places.tolist())
-    found = {row[0]: _coded(database, state, row) for row in rows}
+    found = {one[0]: _coded(database, row, one) for one in rows}
     return [_there(database, found, place) for place in places.tolist()]
 
 
@@ -103,27 +95,29 @@ def ids_at(database: Database, places: Places) -> list[Id | None]:
     return [found.get(place) for place in places.tolist()]
 
 
-def passages_at(database: Database, state: State, numbers: Places) -> list[CodedPassage]:
+def passages_at(database: Database, row: StateRow, numbers: Places) -> list[CodedPassage]:
     """The passages with some numbers, in the order asked for."""
     rows = _rows_with(database, _PASSAGE, "passages", "passage", numbers.tolist())
-    found = {row[0]: _passage(database, state, row) for row in rows}
+    found = {one[0]: _passage(database, row, one) for one in rows}
     return [_there(database, found, number) for number in numbers.tolist()]
 
 
-def cut_at(database: Database, state: State, places: Places) -> list[Coded]:
+def cut_at(database: Database, row: StateRow, places: Places) -> list[Coded]:
     """The documents at some places with all of their passages, in the order asked for."""
     return [
-        _with_passages(database, state, place, coded)
-        for place, coded in zip(places.tolist(), coded_at(database, state, places), strict=True)
+        _with_passages(database, row, place, coded)
+        for place, coded in zip(places.tolist(), coded_at(database, row, places), strict=True)
     ]
 
 
-def _with_passages(database: Database, state: State, place: int, coded: Coded) -> Coded:
-    rows = database.connection.execute(
+def _with_passages(database: Database, row: StateRow, place: int, coded: Coded) -> Coded:
+    if row.passage_words is None:
+        return coded
+    found = database.rows(
         f"SELECT {_PASSAGE} FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage",
         passages_of(place),
     )
-    return coded._replace(passages=tuple(_passage(database, state, row) for row in rows))
+    return coded._replace(passages=tuple(_passage(database, row, one) for one in found))
 
 
 def _rows_with(
@@ -133,9 +127,7 @@ def _rows_with(
     remaining = iter(values)
     while some := list(itertools.islice(remaining, _AT_ONCE)):
         marks = ", ".join("?" * len(some))
-        yield from database.connection.execute(
-            f"SELECT {columns} FROM {tables} WHERE {key} IN ({marks})", some
-        )
+        yield from database.rows(f"SELECT {columns} FROM {tables} WHERE {key} IN ({marks})", some)
 
 
 def _there(database: Database, found: dict[int, Any], place: int) -> Any:
@@ -144,16 +136,16 @@ def _there(database: Database, found: dict[int, Any], place: int) -> Any:
     return found[place]
 
 
-def _coded(database: Database, state: State, row: tuple[Any, ...]) -> Coded:
-    document, (code, known, checksum) = _document(database, row[:5]), row[5:]
-    if not is_whole_code(row[0], code, known, checksum, n_bits=state.n_bits):
-        raise CollectionError(f"{database.path} is damaged: the code of number {row[0]}")
+def _coded(database: Database, row: StateRow, found: tuple[Any, ...]) -> Coded:
+    document, (code, known, checksum) = _document(database, found[:5]), found[5:]
+    if not is_whole_code(found[0], code, known, checksum, n_bits=row.n_bits):
+        raise CollectionError(f"{database.path} is damaged: the code of number {found[0]}")
     return Coded(document, code, bool(known))
 
 
-def _passage(database: Database, state: State, row: tuple[Any, ...]) -> CodedPassage:
-    number, code, known, _, start, stop = row
-    if not is_whole_code(*row, n_bits=state.n_bits):
+def _passage(database: Database, row: StateRow, found: tuple[Any, ...]) -> CodedPassage:
+    number, code, known, _, start, stop = found
+    if not is_whole_code(*found, n_bits=row.n_bits):
         raise CollectionError(
             f"{database.path} is damaged: a passage of number {number >> PASSAGE_BITS}"
         )

@@ -5,17 +5,20 @@ codes       the code of each document, and whether the model knew any word of it
 next_codes  the codes of a rehash under way; takes the place of ``codes`` when it is complete
 fields      the index behind ``where``: a row for each value of a metadata field, fields inside fields
             included, and one with an empty blob for each that is a list or an object
-changes     the log of places that were overwritten or deleted, for readers that have codes mapped
-state       one row: see ``database.State``
-passages    the code of each passage, and where it is in its document; ``passage`` is the document's
-            place and, in the lowest :data:`PASSAGE_BITS` bits, its number in the document. Empty if
-            documents are not cut into passages
+passages    where documents are cut into passages, the code of each and its span in the document;
+            ``passage`` is the document's place and, in the lowest :data:`PASSAGE_BITS` bits, its number
+            in the document
 next_passages  the same of a rehash under way
+changes     the log of places that were overwritten or deleted, for readers that have codes mapped
+generations the random token of each generation as far back as that log: a copy of the codes or the words
+            whose generation has another token is of another history, such as a restored database's
+state       one row: see ``database.StateRow``
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
@@ -27,6 +30,7 @@ from boltzhash.collection.store import FORMAT_VERSION
 from boltzhash.corpus.documents import Id, Scalar
 
 APPLICATION_ID = 0x626F6C74  # "bolt": tells a collection from any other SQLite file
+
 PASSAGE_BITS = 32
 
 _CODES = """
@@ -59,8 +63,6 @@ CREATE TABLE documents (
 """,
     _CODES.format(name="codes"),
     _CODES.format(name="next_codes"),
-    _PASSAGES.format(name="passages"),
-    _PASSAGES.format(name="next_passages"),
     """
 CREATE TABLE fields (
     field TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (field, value, place)
@@ -71,6 +73,7 @@ CREATE TABLE changes (
     generation INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (generation, place)
 ) WITHOUT ROWID
 """,
+    "CREATE TABLE generations (generation INTEGER PRIMARY KEY, token INTEGER NOT NULL)",
     """
 CREATE TABLE state (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -81,11 +84,13 @@ CREATE TABLE state (
     next_model TEXT,
     changes_since INTEGER NOT NULL,
     n_changes INTEGER NOT NULL,
-    indexing TEXT,
+    unfinished TEXT,
     passage_words INTEGER,
     n_passages INTEGER NOT NULL
 )
 """,
+    _PASSAGES.format(name="passages"),
+    _PASSAGES.format(name="next_passages"),
 ]
 
 
@@ -98,17 +103,21 @@ def create_tables(
     """
     for table in _TABLES:
         connection.execute(table)
+    connection.execute("INSERT INTO generations VALUES (0, ?)", (new_token(),))
     connection.execute(
-        "INSERT INTO state (one, generation, n_documents, model, n_bits, changes_since, n_changes, "
-        "passage_words, n_passages) VALUES (1, 0, 0, ?, ?, 0, 0, ?, 0)",
+        "INSERT INTO state VALUES (1, 0, 0, ?, ?, NULL, 0, 0, NULL, ?, 0)",
         (model, n_bits, passages),
     )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
+def new_token() -> int:
+    return secrets.randbits(63)
+
+
 def replace_codes(connection: sqlite3.Connection) -> None:
-    """Put the codes of a rehash in the place of the old ones."""
+    """Put ``next_codes`` in the place of ``codes``, and the same for passages."""
     for name, table in (("codes", _CODES), ("passages", _PASSAGES)):
         connection.execute(f"DROP TABLE {name}")
         connection.execute(f"ALTER TABLE next_{name} RENAME TO {name}")

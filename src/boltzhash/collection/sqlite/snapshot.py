@@ -1,363 +1,273 @@
-"""The codes of one generation, ready to be scanned, and how they follow the collection.
-
-Most codes are mapped from codes.map. What was written since is in memory: codes of new and of
-overwritten documents, and which mapped rows no longer count. When that grows, a new file absorbs it.
-
-Passages are kept in the same way as documents, with their numbers for places.
-"""
+"""One generation of a collection in a folder: a read transaction, and copies of codes and words."""
 
 from __future__ import annotations
 
-import sqlite3
-from array import array
+import itertools
+import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol, TypeVar
 
 from boltzhash.codes import Codes
-from boltzhash.collection.sqlite.codes_file import (
-    CODES_FILE,
-    PASSAGES_FILE,
-    CodesFile,
-    no_rows,
-    read_codes_file,
-    write_codes_file,
+from boltzhash.collection.columns import Column
+from boltzhash.collection.filters import Condition
+from boltzhash.collection.sqlite import maintenance
+from boltzhash.collection.sqlite.codes import PackedCodes
+from boltzhash.collection.sqlite.database import Database, StateRow
+from boltzhash.collection.sqlite.filters import FieldFilter, field_values
+from boltzhash.collection.sqlite.passages import BestPassages
+from boltzhash.collection.sqlite.reads import (
+    all_documents,
+    coded_after,
+    coded_at,
+    cut_at,
+    documents_at,
+    find_coded,
+    ids_at,
+    latest_coded,
+    passages_at,
 )
-from boltzhash.collection.sqlite.database import State
-from boltzhash.collection.sqlite.mapped_file import remove_mapped
-from boltzhash.collection.sqlite.schema import PASSAGE_BITS, is_whole_code
-from boltzhash.collection.store import Places, Rows
-from boltzhash.errors import CollectionError
-from boltzhash.search import scan
-from boltzhash.search.hits import Hits
-from boltzhash.search.multi_index import RadiusSearch
-from boltzhash.search.order import nearest_first
-from boltzhash.threads import available_cpus
-
-Mask = NDArray[np.bool_]
-
-_FETCH = 10_000
-_MASKS = 4  # that are kept by place as well
-_MANY = 10_000  # codes in memory before they go into a file
-_SHARE = 8  # or an eighth of all, if that is more: while many are added the file is seldom written
-_AT_START = 10 * _MANY  # a process that has just begun writes it sooner
-
-
-class Kind(NamedTuple):
-    """What the codes of a snapshot are of."""
-
-    name: str
-    table: str
-    key: str  # its column with the place, or what stands for it
-    columns: str  # the others
-    file: str
-    bits: int  # what stands for a place is the document's, and in so many bits a number in the document
-    count: Callable[[State], int]
-
-
-DOCUMENTS = Kind(
-    *("documents", "codes", "place", "code, known, checksum", CODES_FILE, 0),
-    lambda state: state.n_documents,
+from boltzhash.collection.sqlite.schema import PASSAGE_BITS
+from boltzhash.collection.sqlite.words import WordSegments
+from boltzhash.collection.store import (
+    Counts,
+    FieldValue,
+    Found,
+    Mask,
+    Places,
+    Rows,
+    State,
+    is_closed,
 )
-PASSAGES = Kind(
-    *("passages", "passages", "passage", "code, known, checksum, start, stop", PASSAGES_FILE),
-    *(PASSAGE_BITS, lambda state: state.n_passages),
-)
+from boltzhash.corpus import Document
+from boltzhash.corpus.documents import Id
+from boltzhash.encoding.coding import Coded, CodedQuery
+from boltzhash.hashers import Hasher
+from boltzhash.search.hits import Hit, Hits
+from boltzhash.search.inverted import WordIndex
+from boltzhash.search.near_texts import places_that_may_be_near
+from boltzhash.search.passages import COMPARED, by_best_passages
+from boltzhash.search.ranking import having_phrases, rank
+from boltzhash.search.segments import DamagedSegmentError
+from boltzhash.text.passages import Span
+from boltzhash.text.words import WordQuery, Words
+
+T = TypeVar("T")
+
+_COMPARED_AT_ONCE = 100
+_TRIES = 3
 
 
-class Snapshot:
-    """All codes of the collection in ``folder``; :meth:`follow` brings them up to a generation."""
+class Copies:
+    """What all snapshots of one generation share: its codes, and what was worked out from them."""
 
-    def __init__(self, folder: Path, kind: Kind = DOCUMENTS) -> None:
-        self._folder = folder
-        self._kind = kind
-        self._file = folder / kind.file
-        self.model = ""
-        self.generation = -1
-        self.last_place = 0
-        self._mapped = no_rows(1)
-        self._near_mapped = RadiusSearch(self._mapped.codes)
-        self._stale: Mask = np.empty(0, dtype=np.bool_)  # mapped rows deleted or overwritten
-        self._n_stale = 0
-        self._fresh: dict[int, tuple[bytes, bool]] = {}
-        self._fresh_rows: Rows | None = None
-        self._masks: list[tuple[Mask, Mask]] = []  # the last ones, by place and by row
+    def __init__(self, codes: PackedCodes, passages: PackedCodes, words: WordSegments) -> None:
+        self.codes = codes
+        self.passages = passages  # empty if documents are not cut
+        self.words = words  # the segments to begin with
+        self.filter = FieldFilter(codes)
+        self.index: tuple[str, WordIndex] | None = None  # by the rules of its words
 
-    def __len__(self) -> int:
-        return len(self._mapped.places) - self._n_stale + len(self._fresh)
 
-    def follow(self, connection: sqlite3.Connection, state: State) -> None:
-        """Take in what was written up to ``state``, in whose transaction the connection is."""
-        if (self.model, self.generation) == (state.model, state.generation):
-            return
-        self._masks = []
-        most = max(_MANY, len(self) // _SHARE)
-        if self.model != state.model or self.generation < state.changes_since:
-            most = _AT_START  # for those that open it next
-            if not self._begin_with_file(state):
-                self._begin_with_all(connection, state)
-                most = -1 if self._kind.count(state) > _MANY else _MANY
-        self._take_changes(connection, state)
-        self._take_new(connection, state)
-        self.generation = state.generation
-        if len(self) != self._kind.count(state):
-            raise CollectionError(
-                f"{self._folder} is damaged: it counts {self._kind.count(state)} {self._kind.name} and "
-                f"has {len(self)} codes"
-            )
-        if self._n_changed > most:
-            self.write()
+class Owner(Protocol):
+    """The store of a snapshot."""
+
+    shown: str
+    folder: Path
+
+    def end(self, database: Database) -> None: ...
+
+    def follow_words(
+        self, copies: Copies, database: Database, row: StateRow, words: Words
+    ) -> WordSegments: ...
+
+    def forget_words(self, copies: Copies, error: DamagedSegmentError) -> None: ...
+
+
+class SqliteSnapshot:
+    """See :class:`boltzhash.collection.store.StoreSnapshot`."""
+
+    def __init__(self, store: Owner, database: Database, row: StateRow, copies: Copies) -> None:
+        self._store, self._database, self._row, self.copies = store, database, row, copies
+        self._is_open = True
+        self.state = state_of(row)
 
     def close(self) -> None:
-        """Leave little for who opens the collection next."""
-        if self._n_changed > _MANY:
-            self.write()
+        if self._is_open:
+            self._is_open = False
+            self._store.end(self._database)
 
     @property
-    def _n_changed(self) -> int:
-        """What is not as in the file."""
-        return len(self._fresh) + self._n_stale
+    def _reading(self) -> Database:
+        if not self._is_open:
+            raise is_closed("snapshot of", self._store.shown)
+        return self._database
 
-    def write(self) -> None:
-        """Put all codes into a new codes.map and map that."""
-        contents = CodesFile(self.model, self.generation, self.last_place, self.rows())
-        write_codes_file(self._file, contents)
-        written = read_codes_file(self._file, self.model, contents.rows.codes.shape[1])
-        if written is not None and written[:3] == contents[:3]:
-            contents = written  # else keep them in memory
-        self._set(contents)
+    # Searching
+
+    def top_k(
+        self,
+        code: Codes,
+        k: int,
+        conditions: list[Condition],
+        *,
+        effort: int | None = None,
+        whole: bool = False,
+    ) -> list[Hit]:
+        allowed = self.copies.filter.allowed(self._reading, conditions)
+        if self._row.passage_words is None or whole:
+            return self._hits(self.copies.codes.top_k(code, k, allowed))
+        return self._hits_in_passages(BestPassages(self.copies.passages, code).nearest(k, allowed))
+
+    def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
+        allowed = self.copies.filter.allowed(self._reading, conditions)
+        if self._row.passage_words is None:
+            return self._hits(self.copies.codes.within(code, radius, allowed))
+        return self._hits_in_passages(
+            BestPassages(self.copies.passages, code).within(radius, allowed)
+        )
+
+    def ranked(
+        self,
+        query: CodedQuery,
+        wanted: WordQuery,
+        words: Words,
+        k: int,
+        conditions: list[Condition],
+        *,
+        by: str,
+        whole: bool = False,
+    ) -> Found:
+        database, row = self._reading, self._row
+        with_phrases = having_phrases(words, partial(documents_at, database))
+        allowed = self.copies.filter.allowed(database, conditions)
+        codes, n = self._codes_to_rank(query, whole=whole), k
+        if isinstance(codes, BestPassages):
+            n = -(-k // COMPARED) * COMPARED
+        best = self._asked(
+            words, lambda index: rank(index, codes, query, wanted, allowed, with_phrases, n, by=by)
+        )
+        if isinstance(codes, BestPassages):
+            assert row.passage_words is not None
+            in_order = by_best_passages(
+                partial(cut_at, database, row),
+                best.places,
+                best.scoring,
+                codes.query,
+                words,
+                row.passage_words,
+            )
+            return Found(list(itertools.islice(in_order, k)), best.matching)
+        hits = best.hits(coded_at(database, row, best.places))
+        if row.passage_words is not None and not whole:
+            hits = [hit._replace(passage=Span(0, len(hit.text))) for hit in hits]
+        return Found(hits, best.matching)
+
+    def _codes_to_rank(self, query: CodedQuery, *, whole: bool) -> PackedCodes | BestPassages:
+        """Those of documents if a ranking compares wholes; also if every document is one passage."""
+        if whole or self._row.n_passages <= self._row.n_documents:
+            return self.copies.codes
+        assert query.code is not None  # passages are never made from features
+        return BestPassages(self.copies.passages, query.code)
+
+    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+        places = self._asked(
+            words, lambda index: places_that_may_be_near(index, words, text, min_similarity)
+        )
+        if places is None:
+            yield from all_documents(self._reading)
+            return
+        for start in range(0, len(places), _COMPARED_AT_ONCE):
+            yield from self.documents_at(places[start : start + _COMPARED_AT_ONCE])
+
+    def _asked(self, words: Words, question: Callable[[WordIndex], T]) -> T:
+        """The answer of the index of words, which is made again if its files are damaged."""
+        for _ in range(_TRIES):
+            try:
+                return question(self._index(words))
+            except DamagedSegmentError as error:
+                self._store.forget_words(self.copies, error)
+        return question(self._index(words))
+
+    def _index(self, words: Words) -> WordIndex:
+        made = self.copies.index
+        if made is None or made[0] != words.fingerprint():
+            segments = self._store.follow_words(self.copies, self._reading, self._row, words)
+            index = WordIndex(
+                [one.segment for one in segments.segments if one.segment is not None],
+                self.copies.codes.places(),
+            )
+            made = self.copies.index = words.fingerprint(), index
+        return made[1]
+
+    def _hits(self, nearest: Hits) -> list[Hit]:
+        found = coded_at(self._reading, self._row, nearest.ids)
+        return [
+            Hit(document.id, distance, document, known, code)
+            for (document, code, known, _), distance in zip(
+                found, nearest.distances.tolist(), strict=True
+            )
+        ]
+
+    def _hits_in_passages(self, nearest: Hits) -> list[Hit]:
+        found = coded_at(self._reading, self._row, nearest.ids >> PASSAGE_BITS)
+        passages = passages_at(self._reading, self._row, nearest.ids)
+        return [
+            Hit(document.id, distance, document, known, code, passage=span)
+            for (document, *_), (span, code, known), distance in zip(
+                found, passages, nearest.distances.tolist(), strict=True
+            )
+        ]
+
+    def passing(self, conditions: list[Condition]) -> Mask:
+        allowed = self.copies.filter.allowed(self._reading, conditions)
+        return self.copies.filter.everywhere() if allowed is None else allowed
+
+    # Reading
+
+    def find(self, ids: Sequence[Id]) -> dict[Id, Coded]:
+        return find_coded(self._reading, self._row, ids)
+
+    def documents_at(self, places: Places) -> list[Document]:
+        return documents_at(self._reading, places)
+
+    def ids_at(self, places: Places) -> list[Id | None]:
+        return ids_at(self._reading, places)
 
     def rows(self) -> Rows:
-        """Everything that counts, in the order of places."""
-        counts, fresh = ~self._stale, self._in_memory()
-        places = np.concatenate([self._mapped.places[counts], fresh.places])
-        codes = np.concatenate([self._mapped.codes[counts], fresh.codes])
-        known = np.concatenate([self._mapped.known[counts], fresh.known])
-        if self._are_in_order(fresh.places):
-            return Rows(places, codes, known)
-        order = np.argsort(places)
-        return Rows(places[order], codes[order], known[order])
+        return self.copies.codes.rows()
 
-    def places(self) -> Places:
-        """The places of all documents, in order."""
-        mapped, fresh = self._mapped.places[~self._stale], self._in_memory().places
-        places = np.concatenate([mapped, fresh])
-        if not self._are_in_order(fresh):
-            places.sort()
-        return places
+    def page(self, after: int, n: int) -> list[tuple[int, Coded]]:
+        return list(coded_after(self._reading, self._row, after, n))
 
-    def _are_in_order(self, fresh: Places) -> bool:
-        """Whether what is in memory comes after all that is mapped: nothing was overwritten."""
-        mapped = self._mapped.places
-        return not len(mapped) or not len(fresh) or bool(mapped[-1] < fresh[0])
+    def latest(self, n: int) -> list[Coded]:
+        return latest_coded(self._reading, self._row, n)
 
-    def codes_at(self, places: Places) -> Codes:
-        """The codes of documents that are there, by their places."""
-        rows = self._rows_of(places)
-        if len(self._mapped.places):
-            codes = np.array(self._mapped.codes[rows])
-        else:
-            codes = np.empty((len(places), self._mapped.codes.shape[1]), dtype=np.uint8)
-        for number, place in enumerate(places.tolist() if self._fresh else ()):
-            if place in self._fresh:
-                codes[number] = np.frombuffer(self._fresh[place][0], np.uint8)
-        return codes
+    def field_values(self, most: int) -> dict[str, list[FieldValue]]:
+        return field_values(self._reading, most)
 
-    def _rows_of(self, places: Places) -> Places:
-        """Where mapped places stand; anything for others."""
-        mapped = self._mapped.places
-        if len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1:  # nothing was ever deleted
-            return np.asarray(np.clip(places - mapped[0], 0, len(mapped) - 1))
-        rows = np.searchsorted(mapped, places)
-        rows[rows == len(mapped)] = 0
-        return rows
+    def column(self, field: str) -> Column:
+        return self.copies.filter.column(self._reading, field)
 
-    def top_k(self, query: Codes, k: int, allowed: Mask | None) -> Hits:
-        """The k nearest; ``allowed`` says for each place of a document whether it counts."""
-        found = []
-        for rows, mask in self.parts(allowed):
-            near, distances = scan.top_k(rows.codes, query, k, mask)
-            found.append(Hits(rows.places[near], distances))
-        return found[0] if len(found) == 1 else nearest_first(found, k)  # one is in order
+    # Keeping
 
-    def within(self, query: Codes, radius: int, allowed: Mask | None) -> Hits:
-        """All that are at most ``radius`` away."""
-        found, radius = [], min(radius, 8 * len(query))
-        for rows, mask in self.parts(allowed):
-            if rows is self._mapped:
-                one = np.ascontiguousarray(query[None])
-                (hits,) = self._near_mapped.within(one, radius, mask, available_cpus())
-            else:
-                hits = scan.within(rows.codes, query, radius, mask)
-            found.append(Hits(rows.places[hits[0]], hits[1]))
-        return nearest_first(found)
+    def counts(self) -> Counts:
+        return maintenance.counts(self._reading, self._row)
 
-    def parts(self, allowed: Mask | None) -> Iterable[tuple[Rows, Mask | None]]:
-        """What is mapped, and what is in memory; each with a mask of what counts, if not all does."""
-        rows = None if allowed is None else self.by_row(allowed)
-        n_mapped = len(self._mapped.places)
-        if n_mapped:
-            counts = ~self._stale if self._n_stale else None
-            yield self._mapped, counts if rows is None else rows[:n_mapped]
-        if self._fresh:
-            yield self._in_memory(), None if rows is None else rows[n_mapped:]
+    def sizes(self) -> dict[str, int]:
+        return maintenance.sizes(self._reading, self._store.folder)
 
-    # Masks are by place of documents for who asks. Places of deleted documents are not used again, so
-    # what is kept of a filter is by row: the mapped codes, then those in memory.
+    def check(self, hasher: Hasher) -> None:
+        folder, rows = self._store.folder, self.copies.codes.rows()
+        with self._reading.lock, self._reading.plain_errors():
+            maintenance.check(self._reading, folder, self._row, rows)
+            if self._row.passage_words is not None:
+                passages = self.copies.passages.rows()
+                maintenance.check_passages(self._reading, self._row, passages)
 
-    def live(self) -> Mask:
-        """Of each row, whether it counts."""
-        return np.concatenate([~self._stale, np.ones(len(self._fresh), dtype=np.bool_)])
 
-    def by_row(self, allowed: Mask) -> Mask:
-        """Of each row, whether it counts and its document is allowed."""
-        for by_place, by_row in self._masks:
-            if by_place is allowed:
-                return by_row
-        n_missing = (self.last_place >> self._kind.bits) + 1 - len(allowed)
-        if n_missing > 0:  # it may end with the last document that was not deleted
-            allowed = np.pad(allowed, (0, n_missing))
-        mapped = allowed[self._mapped_documents()]
-        fresh = allowed[self._in_memory().places >> self._kind.bits]
-        if self._n_stale:
-            mapped = mapped & ~self._stale
-        return np.concatenate([mapped, fresh]) if len(fresh) else mapped
-
-    def by_place(self, rows: Mask) -> Mask:
-        """Of each place up to ``last_place``, whether its row is one of ``rows``; for documents."""
-        for by_place, by_row in self._masks:
-            if by_row is rows:
-                return by_place
-        allowed, n_mapped = np.zeros(self.last_place + 1, dtype=np.bool_), len(self._mapped.places)
-        allowed[self._mapped_documents()] = rows[:n_mapped]
-        allowed[self._in_memory().places] = rows[n_mapped:]
-        self._masks = [*self._masks[-_MASKS + 1 :], (allowed, rows)]
-        return allowed
-
-    def _mapped_documents(self) -> Places | slice:
-        """What to index by to have the places of mapped rows' documents.
-
-        If nothing was ever deleted that is a range, which is as good and much faster.
-        """
-        mapped = self._mapped.places
-        if self._kind.bits:
-            return mapped >> self._kind.bits
-        if len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1:
-            return slice(int(mapped[0]), int(mapped[-1]) + 1)
-        return mapped
-
-    def _begin_with_file(self, state: State) -> bool:
-        """With what codes.map has; False if that cannot be brought up to date."""
-        file = read_codes_file(self._file, state.model, state.n_bits // 8)
-        if file is None or file.generation < state.changes_since:
-            return False
-        if file.generation > state.generation:
-            # From the future: the database was put back to an older one, and when it is as far
-            # again, this file must not be mistaken for its own.
-            remove_mapped(self._file)
-            return False
-        self._set(file)
-        return True
-
-    def _begin_with_all(self, connection: sqlite3.Connection, state: State) -> None:
-        """With all codes that the database has, a few thousand at a time."""
-        places, codes, known = array("q"), bytearray(), bytearray()
-        _, table, key, columns, *_ = self._kind
-        cursor = connection.execute(f"SELECT {key}, {columns} FROM {table} ORDER BY {key}")
-        while batch := cursor.fetchmany(_FETCH):
-            for row in batch:
-                if not is_whole_code(*row, n_bits=state.n_bits):
-                    raise self._damaged(row[0])
-            places.extend(row[0] for row in batch)
-            codes += b"".join([row[1] for row in batch])
-            known += bytes([row[2] for row in batch])
-        rows = Rows(
-            np.array(places, dtype=np.int64),
-            np.frombuffer(codes, np.uint8).reshape(len(places), state.n_bits // 8),
-            np.frombuffer(known, np.bool_),
-        )
-        last_place = places[-1] if places else 0
-        self._set(CodesFile(state.model, state.generation, last_place, rows))
-
-    def _set(self, file: CodesFile) -> None:
-        self.model, self.generation, self.last_place, self._mapped = file
-        self._near_mapped = RadiusSearch(np.ascontiguousarray(self._mapped.codes))
-        self._stale, self._n_stale = np.zeros(len(file.rows.places), dtype=np.bool_), 0
-        self._fresh, self._fresh_rows = {}, None
-
-    def _take_changes(self, connection: sqlite3.Connection, state: State) -> None:
-        _, table, key, columns, _, bits, _ = self._kind
-        changed = connection.execute(
-            f"SELECT DISTINCT changes.place, {table}.{key}, {columns} FROM changes LEFT JOIN {table} "
-            f"ON {table}.{key} BETWEEN changes.place << {bits} AND (changes.place + 1 << {bits}) - 1 "
-            "WHERE generation > ? AND changes.place <= ?",
-            (self.generation, self.last_place >> bits),
-        )
-        dropped: set[int] = set()
-        while batch := changed.fetchmany(_FETCH):
-            documents = {row[0] for row in batch} - dropped  # one may have rows in several batches
-            self._drop(sorted(documents))
-            dropped |= documents
-            for _, *row in batch:
-                if row[0] is not None:
-                    self._put(row, state)
-
-    def _take_new(self, connection: sqlite3.Connection, state: State) -> None:
-        _, table, key, columns, *_ = self._kind
-        cursor = connection.execute(
-            f"SELECT {key}, {columns} FROM {table} WHERE {key} > ? ORDER BY {key}",
-            (self.last_place,),
-        )
-        while batch := cursor.fetchmany(_FETCH):
-            for row in batch:
-                self._put(row, state)
-            self.last_place = batch[-1][0]
-
-    def _put(self, row: Sequence[Any], state: State) -> None:
-        place, code, known, *_ = row
-        if not is_whole_code(*row, n_bits=state.n_bits):
-            raise self._damaged(place)
-        self._fresh[place] = (code, bool(known))
-        self._fresh_rows = None
-
-    def _drop(self, documents: list[int]) -> None:
-        """All codes of documents; those of one are there without gaps."""
-        bits = self._kind.bits
-        for document in documents if self._fresh else ():
-            place, end = document << bits, document + 1 << bits
-            while place < end and self._fresh.pop(place, None) is not None:
-                place += 1
-        self._fresh_rows = None
-        if len(self._mapped.places):
-            rows = self._mapped_rows_of(np.array(documents, dtype=np.int64))
-            self._n_stale += len(rows) - int(np.count_nonzero(self._stale[rows]))
-            self._stale[rows] = True
-
-    def _mapped_rows_of(self, documents: Places) -> Places:
-        mapped, bits = self._mapped.places, self._kind.bits
-        if not bits:
-            rows = self._rows_of(documents)
-            return np.asarray(rows[mapped[rows] == documents])
-        starts, stops = np.searchsorted(mapped, [documents << bits, documents + 1 << bits])
-        lengths = stops - starts
-        before = np.cumsum(lengths) - lengths
-        return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
-
-    def _in_memory(self) -> Rows:
-        if self._fresh_rows is None:
-            places = np.array(sorted(self._fresh), dtype=np.int64)
-            codes = b"".join(self._fresh[place][0] for place in places.tolist())
-            known = [self._fresh[place][1] for place in places.tolist()]
-            self._fresh_rows = Rows(
-                places,
-                np.frombuffer(codes, np.uint8).reshape(len(places), self._mapped.codes.shape[1]),
-                np.array(known, dtype=np.bool_),
-            )
-        return self._fresh_rows
-
-    def _damaged(self, place: int) -> CollectionError:
-        number = place >> self._kind.bits
-        return CollectionError(f"{self._folder} is damaged: the code of document number {number}")
+def state_of(row: StateRow) -> State:
+    unfinished = None if row.unfinished is None else json.loads(row.unfinished)
+    parts = row.model, row.n_bits, row.next_model, unfinished, None
+    return State(row.generation, row.token, row.n_documents, *parts)

@@ -27,39 +27,40 @@ from boltzhash.collection.sqlite.mapped_file import (
     remove_mapped,
     write_mapped,
 )
+from boltzhash.collection.store import Version
 from boltzhash.search.segments import DamagedSegmentError, Segment
 
 WORDS_FOLDER = "words"
 
 LIST = "segments.map"
-_FORMAT = "boltzhash words 2"
+_FORMAT = "boltzhash words 3"
 _BLOCK = 8192  # postings
 
 
 class Contents(NamedTuple):
-    """What the folder holds: the segments of all documents up to ``last_place`` in ``generation``."""
+    """What the folder holds: the segments of all documents up to ``last_place`` in a generation."""
 
     rules: str  # how texts became words
-    generation: int
+    version: Version
     last_place: int
     names: tuple[str, ...]
 
 
-def read_contents(folder: Path, rules: str) -> Contents | None:
-    """What segments.map says; None if there is none, or none for these rules."""
-    found = read_mapped(folder / WORDS_FOLDER / LIST, _header(rules))
+def read_contents(folder: Path) -> Contents | None:
+    """What segments.map says; None if it does not exist or is damaged."""
+    found = read_mapped(folder / WORDS_FOLDER / LIST, {"format": _FORMAT})
     if found is None:
         return None
     header, (names,) = found
     named = tuple(names.tobytes().decode().split())
-    return Contents(rules, header["generation"], header["last_place"], named)
+    return Contents(header["rules"], Version(*header["version"]), header["last_place"], named)
 
 
 def write_contents(folder: Path, contents: Contents) -> bool:
     """Replace segments.map; False if that is not possible."""
     header = {
         **_header(contents.rules),
-        "generation": contents.generation,
+        "version": contents.version,
         "last_place": contents.last_place,
     }
     names = np.frombuffer(" ".join(contents.names).encode(), dtype=np.uint8)
@@ -85,10 +86,10 @@ def n_documents_of(name: str) -> int:
     return int(name.partition("-")[0])
 
 
-def read_segment(folder: Path, rules: str, name: str) -> Segment | None:
+def read_segment(folder: Path, name: str) -> Segment | None:
     """A segment, mapped; None if it is not there or damaged."""
     path = folder / WORDS_FOLDER / name
-    found = read_mapped(path, _header(rules), n_unchecked=2)
+    found = read_mapped(path, {"format": _FORMAT}, n_unchecked=2)
     if found is None:
         return None
     words, ends, places, lengths, sums, places_of_words, counts = found[1]

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from boltzhash.collection.sqlite.database import State
+from boltzhash.collection.sqlite.database import StateRow
 from boltzhash.collection.sqlite.schema import (
     code_checksum,
     document_checksum,
@@ -61,7 +61,7 @@ def add_rows(connection: sqlite3.Connection, batch: Sequence[Coded]) -> int:
     return first
 
 
-def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Coded]) -> None:
+def upsert_rows(connection: sqlite3.Connection, state: StateRow, batch: Sequence[Coded]) -> None:
     """Insert new documents, or new contents for an id that exists, which keeps its place."""
     changed = []
     for coded in batch:
@@ -89,7 +89,7 @@ def upsert_rows(connection: sqlite3.Connection, state: State, batch: Sequence[Co
     _log_changes(connection, state, changed)
 
 
-def delete_rows(connection: sqlite3.Connection, state: State, ids: Iterable[Id]) -> int:
+def delete_rows(connection: sqlite3.Connection, state: StateRow, ids: Iterable[Id]) -> int:
     """Delete documents; returns how many of the ids existed."""
     found = {_find(connection, id_) for id_ in ids}
     gone = sorted(place for place in found if place is not None)
@@ -121,10 +121,11 @@ def passage_rows(
 def start_changes_anew(connection: sqlite3.Connection, generation: int) -> None:
     """Empty the log of changes: readers that are behind map all codes again."""
     connection.execute("DELETE FROM changes")
+    connection.execute("DELETE FROM generations WHERE generation < ?", (generation,))
     connection.execute("UPDATE state SET changes_since = ?, n_changes = 0", (generation,))
 
 
-def _log_changes(connection: sqlite3.Connection, state: State, places: list[int]) -> None:
+def _log_changes(connection: sqlite3.Connection, state: StateRow, places: list[int]) -> None:
     """Note the places; if that is more than a reader would want to go through, start over."""
     if state.n_changes + len(places) > max(10_000, state.n_documents // 4):
         start_changes_anew(connection, state.generation)
