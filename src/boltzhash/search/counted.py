@@ -45,9 +45,8 @@ class DocumentCounter:
         tokens, n_tokens, new = self._tokens.number(texts)
         self._learn(new)
         ids = self._of_ids(documents)
-        postings = expanded(
-            tokens, n_tokens, rows, times, *map(_integers, (self._starts, self._sizes, self._words))
-        )
+        of_tokens = _integers(self._starts), _integers(self._sizes), _integers(self._words)
+        postings = expanded(tokens, n_tokens, rows, times, of_tokens)
         numbers, rows, times = np.concatenate([postings, ids.postings], axis=1)
         telling = _integers(self._is_telling)[postings[0]] * postings[2]
         lengths = ids.lengths + np.bincount(postings[1], telling, len(documents))

@@ -148,20 +148,20 @@ def expanded(
     n_tokens: Ints,
     rows: Ints,
     times: Ints,
-    starts: Ints,
-    sizes: Ints,
-    words: Ints,
+    of_tokens: tuple[Ints, Ints, Ints],
 ) -> Ints:
     """Tokens of texts → words of documents: numbers of words, rows and times, shape (3, n).
 
     Text i has ``n_tokens[i]`` tokens, is of the document ``rows[i]``, and counts ``times[i]``; the words
-    of token t are ``words[starts[t]]`` and the ``sizes[t] - 1`` after it.
+    of token t are ``words[starts[t]]`` and the ``sizes[t] - 1`` after it, for (starts, sizes, words) =
+    ``of_tokens``.
 
     >>> of_tokens = np.array([0, 2]), np.array([2, 1]), np.array([7, 8, 9])
     >>> tokens, one = np.array([1, 0], dtype=np.int32), np.array([1])
-    >>> expanded(tokens, 2 * one, 5 * one, 3 * one, *of_tokens).tolist()
+    >>> expanded(tokens, 2 * one, 5 * one, 3 * one, of_tokens).tolist()
     [[9, 7, 8], [5, 5, 5], [3, 3, 3]]
     """
+    starts, sizes, words = of_tokens
     if _postings is not None:
         found = _postings.expand(tokens, n_tokens, rows, times, starts, sizes, words)
         return np.frombuffer(found, np.int64).reshape(3, -1)
