@@ -38,12 +38,8 @@ from boltzhash.collection import Collection
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.datasets import fetch_corpus
 from boltzhash.search.duplicates import HashedTexts, NearIndex, groups_of_near
-from boltzhash.text.shingles import (
-    hashed_texts,
-    shingles_of,
-    similarity,
-    words_in,
-)
+from boltzhash.text.shingles import hashed_texts, shingles_of, similarity
+from boltzhash.text.tokens import every_token
 from boltzhash.version import __version__
 
 Pairs = dict[tuple[int, int], float]
@@ -111,7 +107,7 @@ def _files() -> Iterator[str]:
             named = path.name.startswith(LICENCES) or path.name.endswith(DOCUMENTATION)
             if named and path.is_file() and path.stat().st_size <= LONGEST_FILE:
                 text = path.read_text(encoding="utf-8", errors="replace")
-                if len(words_in(text)) >= 3:
+                if len(every_token(text)) >= 3:
                     yield text
 
 
@@ -124,8 +120,8 @@ def _reuters() -> Iterator[str]:
 def with_copies(texts: list[str]) -> tuple[list[str], list[Planted]]:
     """The texts, with copies of some inserted anywhere among them."""
     rng = random.Random(0)
-    long_enough = [i for i, text in enumerate(texts) if len(words_in(text)) >= SHORTEST_COPIED]
-    some_words = words_in(" ".join(rng.sample(texts, 500)))
+    long_enough = [i for i, text in enumerate(texts) if len(every_token(text)) >= SHORTEST_COPIED]
+    some_words = every_token(" ".join(rng.sample(texts, 500)))
     originals = {edited: rng.sample(long_enough, PLANTED) for edited in EDITED}
     copies = [
         (edit(texts[original], edited, some_words, rng), original, edited)
@@ -145,7 +141,7 @@ def with_copies(texts: list[str]) -> tuple[list[str], list[Planted]]:
 
 def edit(text: str, percent: int, some_words: list[str], rng: random.Random) -> str:
     """Replace, delete or insert that share of the words, at least one."""
-    words = words_in(text)
+    words = every_token(text)
     for _ in range(max(1, round(len(words) * percent / 100))):
         at = rng.randrange(len(words))
         words[at : at + rng.choice([0, 1, 1])] = rng.choice([[], [rng.choice(some_words)]])
@@ -159,7 +155,7 @@ def all_pairs(texts: list[str], least: float, first: int = 0) -> Pairs:
     """Every pair at least so similar; with ``first``, only those with a row from there on."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [
-        [numbers.setdefault(shingle, len(numbers)) for shingle in shingles_of(words_in(text))]
+        [numbers.setdefault(shingle, len(numbers)) for shingle in shingles_of(every_token(text))]
         for text in texts
     ]
     sizes = np.array([len(row) for row in rows])
@@ -206,7 +202,7 @@ def minhash_lsh(texts: list[str], n_permutations: int) -> set[tuple[int, int]]:
     found = set()
     for number, text in enumerate(texts):
         sketch = MinHash(num_perm=n_permutations)
-        sketch.update_batch([" ".join(s).encode() for s in shingles_of(words_in(text))])
+        sketch.update_batch([" ".join(s).encode() for s in shingles_of(every_token(text))])
         found |= {(int(other), number) for other in index.query(sketch)}
         index.insert(str(number), sketch)
     return found
@@ -348,8 +344,8 @@ def in_groups(texts: list[str], planted: list[Planted], near: Pairs) -> dict[str
 def is_it_there(texts: list[str]) -> dict[str, Any]:
     """Copies edited by 1 to 3 %, and as many texts of which most words are others."""
     rng = random.Random(1)
-    some_words = words_in(" ".join(rng.sample(texts, 500)))
-    long_enough = [text for text in texts if len(words_in(text)) >= SHORTEST_COPIED]
+    some_words = every_token(" ".join(rng.sample(texts, 500)))
+    long_enough = [text for text in texts if len(every_token(text)) >= SHORTEST_COPIED]
     asked = [
         *(
             edit(text, rng.choice([1, 2, 3]), some_words, rng)
@@ -440,7 +436,7 @@ def _documents(n: int, copies: dict[int, tuple[int, float]]) -> Iterator[dict[st
     """Notes in ``copies`` which are some, of which original, and how similar they are."""
     earlier: list[tuple[int, str]] = []
     rng = random.Random(0)
-    words = words_in(" ".join(text for text, _ in made_up(200)))
+    words = every_token(" ".join(text for text, _ in made_up(200)))
     for number, (text, is_copy) in enumerate(made_up(n)):
         if is_copy and earlier:
             original, its_text = rng.choice(earlier)
@@ -473,7 +469,7 @@ def made_up(n: int, seed: int = 0) -> Iterator[tuple[str, bool]]:
 @functools.cache
 def _followers() -> tuple[Any, Any, Any, Any]:
     """Different words, the words of reuters by their numbers, and where each word stands."""
-    every_word = words_in(" ".join(_reuters()))
+    every_word = every_token(" ".join(_reuters()))
     vocabulary, words = np.unique(np.array(every_word, dtype=object), return_inverse=True)
     positions = np.argsort(words, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(words))])

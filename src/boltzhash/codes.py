@@ -77,8 +77,10 @@ def hamming(queries: Codes, codes: Codes) -> NDArray[np.int32]:
             f"queries have {8 * queries.shape[1]} bits and codes {8 * codes.shape[1]}: "
             "they come from different models"
         )
-    rows = [np.bitwise_count(codes ^ query).sum(axis=1, dtype=np.int32) for query in queries]
-    return np.stack(rows) if rows else np.empty((0, len(codes)), dtype=np.int32)
+    distances = np.empty((len(queries), len(codes)), dtype=np.int32)
+    for query, row in zip(queries, distances, strict=True):
+        np.bitwise_count(codes ^ query).sum(axis=1, dtype=np.int32, out=row)
+    return distances
 
 
 def distinct(codes: Codes) -> int:

@@ -35,8 +35,11 @@ from boltzhash.encoding.coding import Given, coded_documents
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.fields import term_counts
+from boltzhash.text.queries import has_phrase, parsed
 from snapshots import Newest
+from term_lengths import length
 
 # Of what a random filter asks for, many collections have nothing.
 pytestmark = pytest.mark.filterwarnings("ignore::boltzhash.collection.FilterWarning")
@@ -78,12 +81,12 @@ class Oracle:
 
     def ranked(self, query: str, where: Any, *, by: str) -> dict[Id, float]:
         """The scores of all that are found: BM25 over its spread, and the agreement of the bits."""
-        words, documents = Words(self.hasher.language), list(self.documents.values())
-        counted = {document.id: words.counts(document) for document in documents}
-        lengths = {id_: words.length(counts) for id_, counts in counted.items()}
-        mean, asked = max(sum(lengths.values()) / max(len(lengths), 1), 1e-9), words.query(query)
+        words, documents = Analyzer(self.hasher.language), list(self.documents.values())
+        counted = {document.id: term_counts(document, words) for document in documents}
+        lengths = {id_: length(counts, words) for id_, counts in counted.items()}
+        mean, asked = max(sum(lengths.values()) / max(len(lengths), 1), 1e-9), parsed(query, words)
         scores, variance = dict.fromkeys(counted, 0.0), 0.0
-        for word, times in asked.words.items():
+        for word, times in asked.terms.items():
             having = [id_ for id_, counts in counted.items() if word in counts]
             share = len(having) / max(len(documents), 1)
             weight = times * (BESIDE_WEIGHT if word in asked.beside else 1.0)
@@ -96,7 +99,7 @@ class Oracle:
         margins = self.hasher.margins([query])[0]
         ranked = {}
         for document in documents:
-            has = partial(words.has_phrase, document)
+            has = partial(has_phrase, document, analyzer=words)
             score = scores[document.id]
             if (
                 holds(where, document.metadata or {})

@@ -10,7 +10,9 @@ from boltzhash.search import counted, segments
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.segments import MOST, Segment, digests_of
 from boltzhash.text import blanks
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.fields import term_counts
+from term_lengths import length
 
 DOCUMENTS = [
     Document("csv.reader", "Reads rows, e-mail and rows; asyncio.gather the TemporaryFile!", None),
@@ -30,10 +32,10 @@ def compiled_or_not(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(blanks, "_blanks", None)
 
 
-def check(segment: Segment, words: Words, documents: list[Document], places: list[int]) -> None:
-    expected = [words.counts(document) for document in documents]
+def check(segment: Segment, words: Analyzer, documents: list[Document], places: list[int]) -> None:
+    expected = [term_counts(document, words) for document in documents]
     assert segment.places.tolist() == places
-    assert segment.lengths.tolist() == [words.length(counts) for counts in expected]
+    assert segment.lengths.tolist() == [length(counts, words) for counts in expected]
     every = sorted({word for counts in expected for word in counts})
     assert np.array_equal(segment.words, np.sort(digests_of(every)))
     starts, ends = segment.ranges(digests_of(every))
@@ -50,7 +52,7 @@ def check(segment: Segment, words: Words, documents: list[Document], places: lis
 
 @pytest.mark.usefixtures("compiled_or_not")
 def test_a_segment_has_the_counts_of_each_document() -> None:
-    words, places = Words(), [2, 3, 5, 8, 13, 21, 34]
+    words, places = Analyzer(), [2, 3, 5, 8, 13, 21, 34]
     counter = DocumentCounter(words)
     for some in (slice(0, 7), slice(2, 4), slice(0, 7), slice(5, 6), slice(0, 0)):
         check(counter.segment(places[some], DOCUMENTS[some]), words, DOCUMENTS[some], places[some])
@@ -59,7 +61,7 @@ def test_a_segment_has_the_counts_of_each_document() -> None:
 @pytest.mark.usefixtures("compiled_or_not")
 def test_what_is_forgotten_is_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counted, "_MOST_KNOWN", 3)
-    words = Words("german")
+    words = Analyzer("german")
     counter = DocumentCounter(words)
     for number, document in enumerate(DOCUMENTS * 2):
         check(counter.segment([number], [document]), words, [document], [number])

@@ -13,8 +13,8 @@ from boltzhash.corpus import Document
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.near_texts import places_that_may_be_near
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.shingles import similarity
-from boltzhash.text.words import Words
 
 # What is cut in its own way by the index of words: names, camel case, points, apostrophes, marks.
 VOCABULARY = (
@@ -24,7 +24,7 @@ VOCABULARY = (
 )
 
 
-def index_of(texts: list[str], words: Words) -> WordIndex:
+def index_of(texts: list[str], words: Analyzer) -> WordIndex:
     documents = [Document(place, text) for place, text in enumerate(texts)]
     segment = DocumentCounter(words).segment(range(len(texts)), documents)
     return WordIndex([segment], np.arange(len(texts)))
@@ -45,7 +45,7 @@ def test_nothing_that_is_near_is_missed(language: str, least: float, seed: int) 
         for _ in range(rng.choice([0, 1, 1, 3])):
             words[rng.randrange(len(words))] = rng.choice(VOCABULARY)
         texts.append(rng.choice([" ", ", ", "\n"]).join(words))
-    cut = Words(language)
+    cut = Analyzer(language)
     places = places_that_may_be_near(index_of(texts[4:], cut), cut, texts[0], least)
     near = {i for i, text in enumerate(texts[4:]) if similarity(texts[0], text) >= least}
     assert places is None or near <= set(places.tolist())
@@ -56,7 +56,7 @@ def test_few_are_looked_at() -> None:
     rng = random.Random(0)
     ranks = [f"word{rank}" for rank in range(3000) for _ in range(1 + 300 // (rank + 1))]
     texts = [" ".join(rng.choices(ranks, k=100)) for _ in range(1000)]
-    words = Words()
+    words = Analyzer()
     index = index_of(texts, words)
     for place in range(0, 1000, 50):
         found = places_that_may_be_near(index, words, texts[place] + " and more", 0.8)
@@ -65,7 +65,7 @@ def test_few_are_looked_at() -> None:
 
 
 def test_nothing_is_near_no_words() -> None:
-    words = Words()
+    words = Analyzer()
     found = places_that_may_be_near(index_of(["", "star"], words), words, "!", 0.8)
     assert found is not None
     assert len(found) == 0
@@ -73,6 +73,6 @@ def test_nothing_is_near_no_words() -> None:
 
 @pytest.mark.parametrize("text", ["a b c d", "I. I. I."])
 def test_where_words_do_not_tell(text: str) -> None:
-    words = Words()
+    words = Analyzer()
     found = places_that_may_be_near(index_of(["a b c d", "star"], words), words, text, 0.8)
     assert found is None

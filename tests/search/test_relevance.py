@@ -19,7 +19,7 @@ from boltzhash.search.relevance import (
 
 
 def test_idf_falls_with_the_share_and_is_never_negative() -> None:
-    values = [inverse_document_frequency(100, n) for n in range(1, 101)]
+    values = inverse_document_frequency(100, np.arange(1, 101)).tolist()
     assert values == sorted(values, reverse=True)
     assert values[-1] > 0
     assert values[9] == pytest.approx(math.log(1 + (100 - 10 + 0.5) / (10 + 0.5)))

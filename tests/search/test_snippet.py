@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boltzhash.search import snippet
 from boltzhash.search.snippet import sentences, spans
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 
 LONG = "word " * 40
 
@@ -184,4 +184,4 @@ def test_sentences_are_what_the_plain_expression_says(text: str) -> None:
     ],
 )
 def test_words_that_are_sought_are_marked(line: str, sought: set[str], marked: list[str]) -> None:
-    assert [line[start:end] for start, end in spans(line, sought, Words())] == marked
+    assert [line[start:end] for start, end in spans(line, sought, Analyzer())] == marked

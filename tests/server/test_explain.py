@@ -7,7 +7,7 @@ from scipy import sparse
 
 from boltzhash.server.distinctive import Occurrences
 from boltzhash.server.explain import side_words
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 
 
 def test_words_of_a_side_are_distinctive_not_frequent() -> None:
@@ -17,7 +17,7 @@ def test_words_of_a_side_are_distinctive_not_frequent() -> None:
     data = bits.mean(axis=1) > 0.5  # goes with all bits a little
     columns = [np.ones(400, bool), data, bits[:, 0] & (rng.random(400) < 0.8)]
     has = sparse.csr_matrix(np.stack(columns, axis=1).astype(np.float64))
-    off, on = side_words(Occurrences(has, ["the", "data", "csv"]), bits, Words())
+    off, on = side_words(Occurrences(has, ["the", "data", "csv"]), bits, Analyzer())
     assert on[0] == ["csv", "data"]
     assert all(side[:1] == ["data"] for side in on[1:])
     assert not any("the" in side for side in on + off)

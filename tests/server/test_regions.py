@@ -14,7 +14,7 @@ from boltzhash.server.distinctive import Occurrences
 from boltzhash.server.map_file import MAP, StoredMap, load_map, save_map, with_names
 from boltzhash.server.map_view import MapView
 from boltzhash.server.regions import find_regions
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 from snapshots import Newest
 
 
@@ -35,7 +35,7 @@ def test_clumps_are_regions_and_pairs_of_clumps_are_around_them() -> None:
     side = (of_clump // 2)[:, None] == np.arange(2)
     has = sparse.csr_matrix(np.hstack([own, side, np.ones((4000, 1), bool)]).astype(np.float64))
     names = ["one", "two", "three", "four", "left", "right", "everywhere"]
-    regions = find_regions(points, Occurrences(has, names), Words())
+    regions = find_regions(points, Occurrences(has, names), Analyzer())
     tops = np.flatnonzero(regions.parents == -1)
     assert sorted(regions.words[top][0] for top in tops) == ["left", "right"]
     sizes = regions.sizes()
@@ -55,7 +55,7 @@ def test_a_region_of_which_no_words_tell_has_no_name() -> None:
     points = clumps([(0.3, 0.5), (0.7, 0.5)], 300, 0.02)
     has = sparse.csr_matrix((rng.random((600, 50)) < 0.02).astype(np.float64))  # words at random
     names = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(50)]
-    regions = find_regions(points, Occurrences(has, names), Words())
+    regions = find_regions(points, Occurrences(has, names), Analyzer())
     assert len(regions.parents) >= 2
     assert all(words == [] for words in regions.words)
 
@@ -63,7 +63,7 @@ def test_a_region_of_which_no_words_tell_has_no_name() -> None:
 def test_points_in_one_place_are_no_trouble() -> None:
     points = np.full((20, 2), 0.5, dtype=np.float32)
     has = sparse.csr_matrix(np.ones((20, 1)))
-    regions = find_regions(points, Occurrences(has, ["all"]), Words())
+    regions = find_regions(points, Occurrences(has, ["all"]), Analyzer())
     assert len(regions.parents) == 0  # the whole map is no region of it
     assert regions.of_point.tolist() == [-1] * 20
     assert regions.sizes().tolist() == []

@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boltzhash.text.shingles import (
-    differ_in_a_field,
-    hashed_texts,
-    shingles_of,
-    similarity,
-    words_in,
-)
+from boltzhash.text.shingles import differ_in_a_field, hashed_texts, shingles_of, similarity
+from boltzhash.text.tokens import every_token
 
 TEXTS = st.lists(st.sampled_from("a b c dd É é 机器学 x_1 ! 2".split()), max_size=12).map(" ".join)
 
@@ -25,7 +20,7 @@ TEXTS = st.lists(st.sampled_from("a b c dd É é 机器学 x_1 ! 2".split()), ma
 @given(texts=st.lists(TEXTS, max_size=6))
 def test_numbers_stand_for_the_trigrams(texts: list[str]) -> None:
     numbers = [text.shingles for text in hashed_texts(texts)]
-    trigrams = [shingles_of(words_in(text)) for text in texts]
+    trigrams = [shingles_of(every_token(text)) for text in texts]
     assert [len(some) for some in numbers] == [len(some) for some in trigrams]
     for (one, these), (other, those) in itertools.product(
         zip(numbers, trigrams, strict=True), repeat=2
@@ -36,7 +31,7 @@ def test_numbers_stand_for_the_trigrams(texts: list[str]) -> None:
 
 @given(one=TEXTS, other=TEXTS)
 def test_similarity_is_jaccards(one: str, other: str) -> None:
-    these, those = shingles_of(words_in(one)), shingles_of(words_in(other))
+    these, those = shingles_of(every_token(one)), shingles_of(every_token(other))
     expected = len(these & those) / len(these | those) if these | those else 0.0
     assert similarity(one, other) == similarity(other, one) == expected
 
@@ -71,7 +66,7 @@ def fields_differ(one: str, other: str) -> bool:
 
 def by_counting(one: str, other: str) -> bool:
     """The definition, word for word."""
-    these, those = Counter(words_in(one)), Counter(words_in(other))
+    these, those = Counter(every_token(one)), Counter(every_token(other))
 
     def has_a_field(these: Counter[str], those: Counter[str]) -> bool:
         more = {word: n - those[word] for word, n in these.items() if n > those[word]}

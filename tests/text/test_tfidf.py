@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash.text.stopwords import LISTS, stop_words_of
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.stopwords import LISTS
 from boltzhash.text.tfidf import TfIdf, unit_rows
-from boltzhash.text.tokens import tokenize
+from boltzhash.text.tokens import every_token, tokenize
 
 
 def test_own_pattern() -> None:
@@ -62,9 +63,9 @@ def test_stop_words_of_the_language_and_of_ones_own() -> None:
 
 @pytest.mark.parametrize("language", LISTS)
 def test_stop_word_lists_hold_tokens(language: str) -> None:
-    words = stop_words_of(language)
+    words = Analyzer(language).stop_words
     assert len(words) > 80
-    assert all(tokenize(word) == [word] for word in words)
+    assert all(every_token(word) == [word] for word in words)
 
 
 def test_order_and_batch_do_not_matter(texts: list[str]) -> None:

@@ -12,13 +12,8 @@ from boltzhash.arguments import check_choice, check_number
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.search.duplicates import HashedTexts, groups_of_near
-from boltzhash.text.shingles import (
-    differ_in_a_field,
-    hashed_texts,
-    jaccard,
-    shingles_of,
-    words_in,
-)
+from boltzhash.text.shingles import differ_in_a_field, hashed_texts, jaccard, shingles_of
+from boltzhash.text.tokens import every_token
 from boltzhash.threads import in_batches
 
 MIN_SIMILARITY = 0.8
@@ -104,10 +99,10 @@ def near_duplicates_of(text: str, min_similarity: float) -> Callable[[str], bool
     >>> is_near("To be or not!"), is_near("to be")
     (True, False)
     """
-    shingles, (own,) = shingles_of(words_in(text)), hashed_texts([text])
+    shingles, (own,) = shingles_of(every_token(text)), hashed_texts([text])
 
     def is_near(other: str) -> bool:
-        if jaccard(shingles, shingles_of(words_in(other))) < min_similarity:
+        if jaccard(shingles, shingles_of(every_token(other))) < min_similarity:
             return False
         (hashed,) = hashed_texts([other])
         return not differ_in_a_field(own.words, hashed.words)

@@ -11,7 +11,7 @@ from boltzhash.encoding.coding import CodedQuery, Query
 from boltzhash.hashers import Hasher
 from boltzhash.search.order import DEFAULT_ORDER, check_order
 from boltzhash.search.ways import check_way, natural_way
-from boltzhash.text.words import WordQuery
+from boltzhash.text.queries import TermQuery
 
 
 class SearchRequest(NamedTuple):
@@ -76,11 +76,12 @@ def check_not_empty(query: Query | None) -> None:
         raise ValueError("the query is empty: give a text to search for")
 
 
-def check_wanted(text: str, wanted: WordQuery) -> WordQuery:
+def check_wanted(text: str, wanted: TermQuery) -> TermQuery:
     """Refuse a question that asks for no word.
 
-    >>> from boltzhash.text.words import Words
-    >>> check_wanted("-bread", Words().query("-bread"))
+    >>> from boltzhash.text.analyzer import Analyzer
+    >>> from boltzhash.text.queries import parsed
+    >>> check_wanted("-bread", parsed("-bread", Analyzer()))
     Traceback (most recent call last):
     ...
     ValueError: '-bread' has no word to search for: add one that documents should have

@@ -53,7 +53,8 @@ from boltzhash.encoding.coding import Coded, CodedQuery, Query, code_of, coded_q
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
-from boltzhash.text.words import Words, words_of
+from boltzhash.text.analyzer import Analyzer, analyzer_of
+from boltzhash.text.queries import like, parsed
 
 
 class Snapshot:
@@ -120,9 +121,9 @@ class Snapshot:
         return self.store.passages
 
     @property
-    def words(self) -> Words:
+    def words(self) -> Analyzer:
         """How texts are cut into the words that they are found by."""
-        return words_of(self.hasher.language)
+        return analyzer_of(self.hasher.language)
 
     # Searching
 
@@ -186,7 +187,7 @@ class Snapshot:
             hits = self._nearest(coded, request)
         else:
             words = self.words
-            wanted = check_wanted(coded.text, words.query(coded.text))
+            wanted = check_wanted(coded.text, parsed(coded.text, words))
             hits, matching = self._inner.ranked(
                 coded, wanted, words, request.k, request.conditions, by=request.by
             )
@@ -216,7 +217,7 @@ class Snapshot:
             hits = self._nearest(coded, request._replace(k=k + 1), whole=True)
         else:
             words, asked = self.words, request.conditions
-            wanted = words.like(found.document)
+            wanted = like(found.document, words)
             hits, _ = self._inner.ranked(
                 coded, wanted, words, k + 1, asked, by=request.by, whole=True
             )

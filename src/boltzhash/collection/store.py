@@ -21,7 +21,8 @@ from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import CollectionError, DuplicateIdError, NoSuchCollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
-from boltzhash.text.words import WordQuery, Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.queries import TermQuery
 
 T = TypeVar("T")
 
@@ -169,8 +170,8 @@ class StoreSnapshot(Protocol):
     def ranked(
         self,
         query: CodedQuery,
-        wanted: WordQuery,
-        words: Words,
+        wanted: TermQuery,
+        words: Analyzer,
         k: int,
         conditions: list[Condition],
         *,
@@ -182,7 +183,7 @@ class StoreSnapshot(Protocol):
         ``wanted`` is the question in ``words``; ``whole`` as in ``top_k``.
         """
 
-    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+    def may_be_near(self, text: str, words: Analyzer, min_similarity: float) -> Iterable[Document]:
         """Yield documents whose texts may be at least that similar, likeliest first."""
 
     def passing(self, conditions: list[Condition]) -> Mask:

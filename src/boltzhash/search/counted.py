@@ -2,7 +2,7 @@
 
 The words of a text are those of its tokens, what stands between blanks. Tokens repeat themselves, so
 each is cut into words once, and the rest is counting numbers. What comes out is what
-:meth:`boltzhash.text.words.Words.counts` and ``length`` say of each document.
+:func:`boltzhash.text.fields.term_counts` says of each document.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from numpy.typing import NDArray
 
 from boltzhash.corpus import Document
 from boltzhash.search.segments import Ints, Segment, digests_of, expanded, segment_of
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.blanks import make_tokens
-from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, exact_of, name_of, titles_of
+from boltzhash.text.fields import EXACT_WEIGHT, NAME_WEIGHT, exact_of, name_of, titles_of
 
 _MOST_KNOWN = 500_000  # tokens that are remembered, before all are forgotten
 
 
 class DocumentCounter:
-    """Makes segments of documents whose words are those of ``words``.
+    """Makes segments of documents whose terms are those of ``analyzer``.
 
-    >>> counter = DocumentCounter(Words())
+    >>> counter = DocumentCounter(Analyzer())
     >>> segment = counter.segment([7], [Document("a", "The moon, the moons", None)])
     >>> starts, ends = segment.ranges(digests_of(["moon"]))
     >>> segment.counts[starts[0] : ends[0]].tolist(), segment.lengths.tolist()
     ([2], [2])
     """
 
-    def __init__(self, words: Words) -> None:
-        self._rules = words
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
         self._forget()
 
     def segment(self, places: Sequence[int], documents: Sequence[Document]) -> Segment:
@@ -69,12 +70,12 @@ class DocumentCounter:
         self._is_telling = array("q")  # whether it counts as length
 
     def _learn(self, tokens: list[str]) -> None:
-        words, sizes = self._rules.of_tokens(tokens)
+        words, sizes = self._analyzer.terms_of_words(tokens)
         n_words = np.array(sizes, dtype=np.int64)
         starts = len(self._words) + np.cumsum(n_words) - n_words
         self._starts.frombytes(starts.tobytes())
         self._sizes.frombytes(n_words.tobytes())
-        known, are_telling = self._numbers, self._rules.are_telling(words)
+        known, are_telling = self._numbers, self._analyzer.are_telling(words)
         for digest, is_telling in zip(digests_of(words).tolist(), are_telling, strict=True):
             number = known.setdefault(digest, len(known))
             if number == len(self._digests):
@@ -86,7 +87,7 @@ class DocumentCounter:
         """Hardly a word of an id comes again, so they are not remembered."""
         tokens = [name_of(document.id).split() for document in documents]
         exact = [exact_of(document.id) for document in documents]
-        words, sizes = self._rules.of_tokens(list(itertools.chain.from_iterable(tokens)))
+        words, sizes = self._analyzer.terms_of_words(list(itertools.chain.from_iterable(tokens)))
         rows = np.arange(len(documents))
         of_words = np.repeat(np.repeat(rows, [len(some) for some in tokens]), sizes)
         known, new = self._numbers, dict[int, int]()
@@ -102,7 +103,7 @@ class DocumentCounter:
             np.concatenate([of_words, np.repeat(rows, [len(some) for some in exact])]),
             np.repeat([NAME_WEIGHT, EXACT_WEIGHT], [len(words), len(digests)]),
         ]
-        is_telling = np.array(self._rules.are_telling(words), dtype=np.int64)
+        is_telling = np.array(self._analyzer.are_telling(words), dtype=np.int64)
         telling = np.bincount(of_words, is_telling, len(documents)).astype(np.int64)
         return _IdWords(
             np.stack(postings), NAME_WEIGHT * telling, np.fromiter(new, np.uint64, len(new))

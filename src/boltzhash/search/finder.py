@@ -19,7 +19,8 @@ from boltzhash.search.inverted import WordIndex
 from boltzhash.search.order import DEFAULT_ORDER, check_order, n_nearest, reordered
 from boltzhash.search.ranking import Mask, having_phrases, rank
 from boltzhash.search.ways import check_way, natural_way
-from boltzhash.text.words import words_of
+from boltzhash.text.analyzer import analyzer_of
+from boltzhash.text.queries import parsed
 
 
 class Finder:
@@ -105,14 +106,14 @@ class Finder:
         self, coded: Sequence[CodedQuery], documents: Sequence[Document], k: int, by: str
     ) -> Iterator[list[Hit]]:
         """By words, or by words and codes."""
-        words = words_of(self._hasher.language)
-        segment = DocumentCounter(words).segment(range(len(documents)), documents)
+        analyzer = analyzer_of(self._hasher.language)
+        segment = DocumentCounter(analyzer).segment(range(len(documents)), documents)
         index = WordIndex([segment], np.arange(len(documents)))
         codes = _Codes(self._index, self._codes)
 
-        with_phrases = having_phrases(words, lambda rows: [documents[row] for row in rows])
+        with_phrases = having_phrases(analyzer, lambda rows: [documents[row] for row in rows])
         for query in coded:
-            wanted = words.query(query.text or "")
+            wanted = parsed(query.text or "", analyzer)
             best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)
             yield [
                 self._hit(row, distance, documents)._replace(score=score, words=part)

@@ -84,11 +84,7 @@ class WordIndex:
         self._norms = np.ones(len(self._owners), dtype=np.float32)
         self._norms[there] = length_norms(lengths[there])
         self._n_documents = len(there)
-
-    @property
-    def size(self) -> int:
-        """One more than the last place."""
-        return len(self._owners)
+        self.size = len(self._owners)  # one more than the last place
 
     def score(self, words: Mapping[str, float]) -> WordScores:
         """BM25 of all documents for words, each with how much it was asked for.
@@ -96,16 +92,13 @@ class WordIndex:
         Of a long question the :data:`MOST_WORDS` with most weight count.
         """
         digests = digests_of(list(words))
-        found = [segment.ranges(digests) for segment in self.segments]
+        found = []
         n_having = np.zeros(len(digests), dtype=np.int64)
-        for number, (starts, ends) in enumerate(found):
-            n_having += self._n_owned(number, starts, ends)
-        weights = np.array(
-            [
-                times * inverse_document_frequency(self._n_documents, n)
-                for times, n in zip(words.values(), n_having.tolist(), strict=True)
-            ]
-        )
+        for number, segment in enumerate(self.segments):
+            found.append(segment.ranges(digests))
+            n_having += self._n_owned(number, *found[number])
+        times = np.fromiter(words.values(), np.float64, len(words))
+        weights = times * inverse_document_frequency(self._n_documents, n_having)
         heard = np.flatnonzero(n_having)
         telling = heard[np.argsort(-weights[heard], kind="stable")[:MOST_WORDS]]
         scores = np.zeros(self.size, dtype=np.float32)
@@ -113,8 +106,8 @@ class WordIndex:
             part = starts[telling], ends[telling], weights[telling].astype(np.float32)
             self._add(number, *part, scores)
         shares = n_having[telling] / max(self._n_documents, 1)
-        asked = list(words)
-        counting = {asked[number]: float(weights[number]) for number in telling.tolist()}
+        asked = np.array(list(words), dtype=object)[telling]
+        counting = dict(zip(asked.tolist(), weights[telling].tolist(), strict=True))
         return WordScores(scores, words_deviation(weights[telling], shares), counting)
 
     def having(self, word: str) -> Places:

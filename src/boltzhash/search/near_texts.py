@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.search.inverted import WordIndex
-from boltzhash.text.shingles import shingles_of, words_in
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.shingles import shingles_of
+from boltzhash.text.tokens import every_token
 
 Places = NDArray[np.int64]
 
@@ -25,7 +26,7 @@ _ROUNDING = 1e-9  # t·m may come out a little above the integer that it is
 
 
 def places_that_may_be_near(
-    index: WordIndex, words: Words, text: str, min_similarity: float
+    index: WordIndex, analyzer: Analyzer, text: str, min_similarity: float
 ) -> Places | None:
     """The places of all documents that can be so similar to a text, likeliest first.
 
@@ -35,14 +36,14 @@ def places_that_may_be_near(
     >>> from boltzhash.search.counted import DocumentCounter
     >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "to be or not to be"]
     >>> documents = [Document(i, text) for i, text in enumerate(texts)]
-    >>> index = WordIndex([DocumentCounter(Words()).segment([0, 1, 2], documents)], np.arange(3))
-    >>> places_that_may_be_near(index, Words(), "The cat sat on a mat!", 0.8).tolist()
+    >>> index = WordIndex([DocumentCounter(Analyzer()).segment([0, 1, 2], documents)], np.arange(3))
+    >>> places_that_may_be_near(index, Analyzer(), "The cat sat on a mat!", 0.8).tolist()
     [0]
     """
-    shingles = shingles_of(words_in(text))
+    shingles = shingles_of(every_token(text))
     weights = Counter(word for shingle in shingles for word in set(shingle) if _is_indexed(word))
     may_lack = 3 * (len(shingles) - ceil(min_similarity * len(shingles) - _ROUNDING))
-    places_of = {word: index.having(_index_word(words, word)) for word in weights}
+    places_of = {word: index.having(_index_term(analyzer, word)) for word in weights}
     looked_up = 0
     found, weighing = [_NONE], [_NONE]
     for word in sorted(places_of, key=lambda word: (len(places_of[word]), word)):
@@ -59,17 +60,17 @@ def places_that_may_be_near(
     return places[order[lacking[order] <= may_lack]].astype(np.int64)
 
 
-def looked_up_for(words: Words, text: str) -> set[str]:
+def looked_up_for(analyzer: Analyzer, text: str) -> set[str]:
     """All words whose documents :func:`places_that_may_be_near` looks at.
 
-    >>> sorted(looked_up_for(Words(), "A cat's toys"))
+    >>> sorted(looked_up_for(Analyzer(), "A cat's toys"))
     ['cat', 'toy']
     """
-    return {_index_word(words, word) for word in words_in(text) if _is_indexed(word)}
+    return {_index_term(analyzer, word) for word in every_token(text) if _is_indexed(word)}
 
 
-def _index_word(words: Words, word: str) -> str:
-    in_order = words.in_order(word)
+def _index_term(analyzer: Analyzer, word: str) -> str:
+    in_order = analyzer.terms_in_order(word)
     return in_order[0] if in_order else word
 
 

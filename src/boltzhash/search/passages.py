@@ -18,8 +18,9 @@ from boltzhash.search.hits import Hit
 from boltzhash.search.inverted import Places
 from boltzhash.search.ranking import Floats, Scoring
 from boltzhash.search.relevance import K1, B
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.blanks import make_tokens
-from boltzhash.text.words import Words
+from boltzhash.text.fields import term_counts
 
 if TYPE_CHECKING:
     from boltzhash.encoding.coding import Coded
@@ -32,7 +33,7 @@ def by_best_passages(
     places: Places,
     scoring: Scoring,
     code: Codes,
-    words: Words,
+    analyzer: Analyzer,
     length: int,
 ) -> Iterator[Hit]:
     """Documents at places, best first, put in the order of their best passages: 50, then the next 50.
@@ -42,11 +43,11 @@ def by_best_passages(
     """
     for start in range(0, len(places), COMPARED):
         some = read(np.sort(places[start : start + COMPARED]))
-        yield from _ordered(some, scoring, code, words, length)
+        yield from _ordered(some, scoring, code, analyzer, length)
 
 
 def _ordered(
-    documents: Sequence[Coded], scoring: Scoring, code: Codes, words: Words, length: int
+    documents: Sequence[Coded], scoring: Scoring, code: Codes, analyzer: Analyzer, length: int
 ) -> list[Hit]:
     """In the order of (score, distance, as they were given).
 
@@ -56,7 +57,7 @@ def _ordered(
     passages = [passage for document in documents for passage in document.passages]
     codes = np.frombuffer(b"".join(passage.code for passage in passages), np.uint8)
     codes = codes.reshape(len(passages), -1)
-    bm25 = _words_of_passages(documents, owners, scoring, words, length)
+    bm25 = _words_of_passages(documents, owners, scoring, analyzer, length)
     scores, distances = scoring.score(bm25, codes), hamming(code[None], codes)[0]
     order = np.lexsort((np.arange(len(passages)), distances, -scores))
     _, first = np.unique(owners[order], return_index=True)
@@ -81,7 +82,7 @@ def _words_of_passages(
     documents: Sequence[Coded],
     owners: NDArray[np.int64],
     scoring: Scoring,
-    words: Words,
+    analyzer: Analyzer,
     length: int,
 ) -> Floats:
     """BM25 of each passage, those of ``length`` words being of mean length."""
@@ -91,8 +92,8 @@ def _words_of_passages(
         for document in documents
         for passage in document.passages
     ]
-    names = [words.counts(one.document._replace(text="")) for one in documents]
-    counts, lengths = _counted(texts, sought, words)
+    names = [term_counts(one.document._replace(text=""), analyzer) for one in documents]
+    counts, lengths = _counted(texts, sought, analyzer)
     counts += np.array([[own[word] for word in sought] for own in names])[owners]
     weights = np.array([scoring.words[word] for word in sought])
     norms = K1 * (1 - B + B * lengths / length)
@@ -100,22 +101,22 @@ def _words_of_passages(
 
 
 def _counted(
-    texts: list[str], sought: Sequence[str], words: Words
+    texts: list[str], sought: Sequence[str], analyzer: Analyzer
 ) -> tuple[Floats, NDArray[np.int64]]:
     """How often each word is in each text, (n_texts, n_words), and how long the texts are, (n_texts,).
 
-    >>> counts, lengths = _counted(["Reads a file", "files by files"], ["file", "read"], Words())
+    >>> counts, lengths = _counted(["Reads a file", "files by files"], ["file", "read"], Analyzer())
     >>> counts.tolist(), lengths.tolist()
     ([[1.0, 1.0], [2.0, 0.0]], [3, 3])
     """
     numbers, sizes, tokens = make_tokens().number(texts)
-    having = words.tokens_having(sought, set(tokens))
+    having = analyzer.words_having(sought, set(tokens))
     slots = np.full(len(tokens), -1)  # of the tokens that have a word
     rows: list[list[int]] = []
     for number, token in enumerate(tokens):
         if token in having:
             slots[number] = len(rows)
-            own = words.of(token)
+            own = analyzer.terms(token)
             rows.append([own.count(word) for word in sought])
     counts = np.zeros((len(texts), len(sought)))
     if rows:

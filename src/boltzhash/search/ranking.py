@@ -14,7 +14,8 @@ from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import Places, WordIndex
 from boltzhash.search.order import CANDIDATES
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
-from boltzhash.text.words import WordQuery, Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.queries import TermQuery, has_phrase
 
 if TYPE_CHECKING:
     from boltzhash.encoding.coding import Coded, CodedQuery
@@ -76,20 +77,21 @@ class Ranked(NamedTuple):
 
     def hits(self, found: Iterable[Coded]) -> list[Hit]:
         """With the documents at these places."""
-        return [
-            Hit(coded.document.id, distance, coded.document, coded.known, coded.code, score, part)
-            for coded, (_, score, part, distance) in zip(found, self.rows(), strict=True)
-        ]
+        hits = []
+        for coded, (_, score, part, distance) in zip(found, self.rows(), strict=True):
+            document = coded.document
+            hits.append(Hit(document.id, distance, document, coded.known, coded.code, score, part))
+        return hits
 
 
 def having_phrases(
-    words: Words, documents_at: Callable[[Places], Sequence[Document]]
+    analyzer: Analyzer, documents_at: Callable[[Places], Sequence[Document]]
 ) -> Callable[[Places, Phrases], Places]:
     """Says which of some places have all of some phrases in their documents."""
 
     def with_phrases(places: Places, phrases: Phrases) -> Places:
         kept = [
-            all(words.has_phrase(document, phrase) for phrase in phrases)
+            all(has_phrase(document, phrase, analyzer) for phrase in phrases)
             for document in documents_at(places)
         ]
         return np.asarray(places[np.array(kept, dtype=np.bool_)])
@@ -101,7 +103,7 @@ def rank(
     index: WordIndex,
     codes: CodesByPlace,
     query: CodedQuery,
-    wanted: WordQuery,
+    wanted: TermQuery,
     allowed: Mask | None,
     with_phrases: Callable[[Places, Phrases], Places],
     k: int,
@@ -116,9 +118,10 @@ def rank(
         allowed = np.pad(allowed, (0, index.size - len(allowed)))
     if wanted.excluded or wanted.phrases or wanted.excluded_phrases:
         allowed = _as_wanted(index, wanted, allowed, with_phrases)
-    found = index.score(
-        {w: n * (BESIDE_WEIGHT if w in wanted.beside else 1.0) for w, n in wanted.words.items()}
-    )
+    times = dict[str, float](wanted.terms)
+    for term in wanted.beside:
+        times[term] *= BESIDE_WEIGHT
+    found = index.score(times)
     n = max(k, CANDIDATES)
     candidates = found.best(n, allowed)
     margins = None
@@ -179,15 +182,15 @@ def sureness(code: Codes, margins: Floats | None) -> Floats:
     return margins if margins is not None else np.unpackbits(code).astype(np.float64) * 2 - 1
 
 
-def asked_of(wanted: WordQuery) -> set[str]:
+def asked_of(wanted: TermQuery) -> set[str]:
     """All words whose documents a ranking looks at."""
     phrases = [*wanted.phrases, *wanted.excluded_phrases]
-    return {*wanted.words, *wanted.excluded, *(word for phrase in phrases for word in phrase)}
+    return {*wanted.terms, *wanted.excluded, *(word for phrase in phrases for word in phrase)}
 
 
 def _as_wanted(
     index: WordIndex,
-    wanted: WordQuery,
+    wanted: TermQuery,
     allowed: Mask | None,
     with_phrases: Callable[[Places, Phrases], Places],
 ) -> Mask:

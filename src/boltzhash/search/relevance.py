@@ -29,13 +29,13 @@ B = 0.75  # how much of a document's length is held against it
 BESIDE_WEIGHT = 0.5  # of a word of the question that is the whole or a part of another
 
 
-def inverse_document_frequency(n_documents: int, n_with_word: int) -> float:
-    """ln(1 + (N − n + ½) / (n + ½)): how rare a word is.
+def inverse_document_frequency(n_documents: int, n_having: NDArray[np.int64]) -> Floats:
+    """ln(1 + (N − n + ½) / (n + ½)): how rare terms are that n documents have, shape (n_terms,).
 
-    >>> round(inverse_document_frequency(1000, 10), 3)
-    4.557
+    >>> inverse_document_frequency(1000, np.array([10])).round(3)
+    array([4.557])
     """
-    return float(np.log1p((n_documents - n_with_word + 0.5) / (n_with_word + 0.5)))
+    return np.log1p((n_documents - n_having + 0.5) / (n_having + 0.5))
 
 
 def length_norms(lengths: NDArray[np.float32]) -> NDArray[np.float32]:

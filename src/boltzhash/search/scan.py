@@ -30,8 +30,8 @@ def top_k(codes: Codes, query: Codes, k: int, allowed: Mask | None) -> tuple[Row
         everywhere = np.ones(len(codes), dtype=np.bool_) if allowed is None else allowed
         rows, distances = uncompiled.allowed_top_k(codes, query[None], k, everywhere)
     else:
-        cores = available_cpus()
-        rows, distances = compiled.top_k(path, *_buffers(codes, query), k, allowed, cores)
+        codes, queries = np.ascontiguousarray(codes), np.ascontiguousarray(query[None])
+        rows, distances = compiled.top_k(path, codes, queries, k, allowed, available_cpus())
     return rows[0], distances[0]
 
 
@@ -42,13 +42,7 @@ def within(codes: Codes, query: Codes, radius: int, allowed: Mask | None) -> tup
     if path == compiled.NONE:
         ((rows, distances),) = uncompiled.within(codes, query[None], radius, allowed)
     else:
+        codes, queries = np.ascontiguousarray(codes), np.ascontiguousarray(query[None])
         cores = available_cpus()
-        ((rows, distances),) = compiled.within(
-            path, *_buffers(codes, query), radius, allowed, cores
-        )
+        ((rows, distances),) = compiled.within(path, codes, queries, radius, allowed, cores)
     return rows, distances
-
-
-def _buffers(codes: Codes, query: Codes) -> tuple[Codes, Codes]:
-    """As the kernel reads them; nothing is copied that is already contiguous."""
-    return np.ascontiguousarray(codes), np.ascontiguousarray(query[None])

@@ -56,13 +56,10 @@ class Segment(NamedTuple):
         found &= self.words[rows] == words
         ends = np.where(found, self.ends[rows], 0).astype(np.int64)
         starts = np.where(found & (rows > 0), self.ends[rows - 1], 0).astype(np.int64)
-        self._check(starts[found], ends[found])
-        return starts, ends
-
-    def _check(self, starts: Ints, ends: Ints) -> None:
         if self.check is not None:
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            for start, end in zip(starts[found].tolist(), ends[found].tolist(), strict=True):
                 self.check(start, end)
+        return starts, ends
 
 
 def digests_of(words: list[str]) -> NDArray[np.uint64]:

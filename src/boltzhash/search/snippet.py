@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence, Set
 from functools import lru_cache
 
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.tokens import UNSPACED, tokenize
-from boltzhash.text.words import Words
 
 # Sentences end at an empty line or a full stop, but not that of "i.e." or "e.g."; a heading with its
 # underline is not a sentence.
@@ -42,29 +42,29 @@ def snippet(text: str, query: str, *, width: int = 80) -> str:
     return _best_of(lines, having, sought, width, tokenize)
 
 
-def best_line(text: str, sought: Set[str], width: int, words: Words) -> str:
+def best_line(text: str, sought: Set[str], width: int, analyzer: Analyzer) -> str:
     """:func:`snippet` for words of the index.
 
-    >>> best_line("Zip files. Reading an archive.", {"read"}, 80, Words())
+    >>> best_line("Zip files. Reading an archive.", {"read"}, 80, Analyzer())
     'Reading an archive.'
     """
     lines = [sentence.split() for sentence in sentences(text)]
-    having = words.tokens_having(sought, set().union(*lines)) if sought else set()
-    return _best_of(lines, having, sought, width, words.of)
+    having = analyzer.words_having(sought, set().union(*lines)) if sought else set()
+    return _best_of(lines, having, sought, width, analyzer.terms)
 
 
-def spans(line: str, sought: Set[str], words: Words) -> list[Span]:
+def spans(line: str, sought: Set[str], analyzer: Analyzer) -> list[Span]:
     """Where words stand that are sought: parts of a name if they are, else the whole name.
 
-    >>> spans("Reading an archive.", {"read"}, Words())
+    >>> spans("Reading an archive.", {"read"}, Analyzer())
     [(0, 7)]
     """
-    having = words.tokens_having(sought, set(line.split())) if sought else set()
+    having = analyzer.words_having(sought, set(line.split())) if sought else set()
     return [
         span
         for token in (_TOKENS.finditer(line) if having else ())
         if token.group() in having
-        for span in _spans_in(token.group(), token.start(), words.of, sought)
+        for span in _spans_in(token.group(), token.start(), analyzer.terms, sought)
     ]
 
 

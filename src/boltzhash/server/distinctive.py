@@ -12,8 +12,8 @@ from scipy import sparse
 
 from boltzhash.hashers import Hasher
 from boltzhash.server.spellings import commonest_spellings
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.tfidf import TfIdf
-from boltzhash.text.words import Words
 
 Floats = NDArray[np.float64]
 
@@ -60,13 +60,13 @@ def contrast(inside: Any, n_inside: Any, outside: Any, n_outside: Any) -> Floats
 
 
 def chosen_words(
-    columns: NDArray[np.int64], scores: Floats, counts: Any, names: list[str], n: int, cut: Words
+    columns: NDArray[np.int64], scores: Floats, counts: Any, names: list[str], n: int, cut: Analyzer
 ) -> list[int]:
     """At most ``n`` columns with the highest scores, no two of them forms of one word.
 
     >>> names = ["file", "files", "42", "disk", "rare"]
     >>> columns, scores = np.arange(5), np.array([3.0, 2.0, 2.5, 1.0, 9.0])
-    >>> chosen_words(columns, scores, np.array([4, 4, 4, 4, 1]), names, 2, Words())
+    >>> chosen_words(columns, scores, np.array([4, 4, 4, 4, 1]), names, 2, Analyzer())
     [0, 3]
     """
     chosen: list[int] = []
@@ -76,7 +76,7 @@ def chosen_words(
             break
         column = int(columns[at])
         name = names[column]
-        own = set(cut.of(name))
+        own = set(cut.terms(name))
         if counts[at] >= _LEAST and _LETTERS.search(name) and stems.isdisjoint(own):
             chosen.append(column)
             stems |= own

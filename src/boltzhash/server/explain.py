@@ -15,8 +15,8 @@ from boltzhash.server.distinctive import Occurrences, chosen_words, contrast
 from boltzhash.server.hits import parse_code, stored_document, telling_words, title_of
 from boltzhash.server.marks import Sought, words_in
 from boltzhash.server.requests import CodeQuery, IdQuery, TextQuery
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.tokens import tokenize
-from boltzhash.text.words import Words
 
 _READ = 4_000  # documents, spread evenly over the collection
 _WORDS = 12  # of a side of a bit
@@ -48,7 +48,7 @@ class BitWords:
             return self._sides
 
 
-def side_words(occurrences: Occurrences, bits: Bits, cut: Words) -> Sides:
+def side_words(occurrences: Occurrences, bits: Bits, cut: Analyzer) -> Sides:
     """Words that set the documents with a bit off apart from those with it on, and the reverse.
 
     A word counts the less the more other bits it tells apart as well: so it is distinctive of a bit.

@@ -214,4 +214,4 @@ def sought_like(collection: Snapshot, document: Document) -> Sought:
     telling = telling_words(collection.hasher, document.text)
     if not telling:
         return Sought.by_document(collection.words, document)
-    return Sought(frozenset(collection.words.of(" ".join(telling))), collection.words)
+    return Sought(frozenset(collection.words.terms(" ".join(telling))), collection.words)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from boltzhash.corpus import Document
 from boltzhash.search.snippet import best_line, spans
 from boltzhash.server.answers import Piece
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.queries import like, parsed
 
 _SNIPPET_LENGTH = 240
 _SEARCHED = 8_000  # characters of a text in which a snippet is looked for
@@ -19,30 +20,30 @@ class Sought(NamedTuple):
     """Words that were asked for, and how texts are cut into such words."""
 
     words: frozenset[str]
-    cut: Words
+    cut: Analyzer
 
     @classmethod
-    def by_query(cls, cut: Words, text: str) -> Sought:
+    def by_query(cls, cut: Analyzer, text: str) -> Sought:
         """What a question asks for: neither its stop words nor what it excludes."""
-        return cls(frozenset(cut.query(text).words), cut)
+        return cls(frozenset(parsed(text, cut).terms), cut)
 
     @classmethod
-    def by_document(cls, cut: Words, document: Document) -> Sought:
+    def by_document(cls, cut: Analyzer, document: Document) -> Sought:
         """What asks for more documents like one."""
-        return cls(frozenset(cut.like(document).words), cut)
+        return cls(frozenset(like(document, cut).terms), cut)
 
     def is_in(self, text: str) -> bool:
-        return not self.words.isdisjoint(self.cut.of(text))
+        return not self.words.isdisjoint(self.cut.terms(text))
 
     def tokens_of(self, tokens: Iterable[str]) -> Set[str]:
         """Those of some tokens, which hold no blank, that have one of the words."""
-        return self.cut.tokens_having(self.words, set(tokens)) if self.words else frozenset()
+        return self.cut.words_having(self.words, set(tokens)) if self.words else frozenset()
 
 
 def marked_snippet(text: str, sought: Sought) -> list[Piece]:
     """The line of a text with most of the words that were asked for, in pieces, those words marked.
 
-    >>> marked_snippet("Open a zip archive.", Sought.by_query(Words(), "zipped"))
+    >>> marked_snippet("Open a zip archive.", Sought.by_query(Analyzer(), "zipped"))
     [{'text': 'Open a '}, {'text': 'zip', 'marked': True}, {'text': ' archive.'}]
     """
     searched = text[: _SEARCHED if sought.words else _BEGINNING]
@@ -62,11 +63,11 @@ def marked_snippet(text: str, sought: Sought) -> list[Piece]:
 def words_in(text: str, sought: Sought) -> list[str]:
     """The words of a text that were asked for, each in lower case in its first form alone.
 
-    >>> words_in("It reads. Read e-mail!", Sought.by_query(Words(), "reading email"))
+    >>> words_in("It reads. Read e-mail!", Sought.by_query(Analyzer(), "reading email"))
     ['reads', 'e-mail']
     """
     forms: dict[frozenset[str], str] = {}
     for start, end in spans(text, sought.words, sought.cut):
-        asked_for = sought.words.intersection(sought.cut.of(text[start:end]))
+        asked_for = sought.words.intersection(sought.cut.terms(text[start:end]))
         forms.setdefault(asked_for, text[start:end].lower())
     return list(forms.values())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.server.distinctive import Occurrences, chosen_words, contrast
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 
 N_WORDS = 8
 NONE = -1
@@ -67,7 +67,7 @@ class Regions(NamedTuple):
         return inside
 
 
-def find_regions(points: Points, occurrences: Occurrences, cut: Words) -> Regions:
+def find_regions(points: Points, occurrences: Occurrences, cut: Analyzer) -> Regions:
     """The regions of points (n, 2) between 0 and 1; ``occurrences`` are of the same documents."""
     hills = _hills(points)
     of_point, parents, peaks = _as_tree(hills)
@@ -170,7 +170,7 @@ def _spreads(points: Points, regions: Regions) -> NDArray[np.float32]:
     return np.sqrt(squares / np.maximum(counts, 1)).astype(np.float32)
 
 
-def _names(regions: Regions, occurrences: Occurrences, cut: Words) -> list[list[str]]:
+def _names(regions: Regions, occurrences: Occurrences, cut: Analyzer) -> list[list[str]]:
     from scipy import sparse
 
     n_regions, n = len(regions.parents), len(regions.of_point)

@@ -56,9 +56,10 @@ class CompiledCounter:
         return self._vocabulary.words()
 
     def count(self, texts: list[str], *, grow: bool) -> Counts:
-        folded = [text if text.isascii() else fold(text) for text in texts]
-        classes = None if all(map(str.isascii, folded)) else character_classes()
-        values, numbers, ends = self._vocabulary.count(folded, classes, grow)
+        classes = None
+        if not all(map(str.isascii, texts)):
+            texts, classes = list(map(fold, texts)), character_classes()
+        values, numbers, ends = self._vocabulary.count(texts, classes, grow)
         return Counts(
             np.frombuffer(values, dtype=np.float64),
             np.frombuffer(numbers, dtype=np.int32),
@@ -104,7 +105,10 @@ def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -
     >>> count_words(["A bus, a BUS", "pear"], make_counter(["apple", "bus"], None)).ends
     array([0, 1, 1])
     """
-    return joined([counter.count(block, grow=grow) for block in blocks_of(texts)])
+    counts = []
+    for block in blocks_of(texts):
+        counts.append(counter.count(block, grow=grow))
+    return joined(counts)
 
 
 def joined(blocks: list[Counts]) -> Counts:

@@ -13,42 +13,20 @@ another, while a copy that was edited differs here and there. :func:`differ_in_a
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.text.tokens import MARKS, UNSPACED, fold
+from boltzhash.text.tokens import every_token
 
 Shingles = NDArray[np.uint64]
 HashedWords = NDArray[np.uint32]
 
-_WORDS = re.compile(f"([{UNSPACED}]+)|((?:(?![{UNSPACED}])[^\\W_]|[{MARKS}])+)")
-_ASCII_WORDS = re.compile("[a-z0-9]+")  # the same for ASCII, several times as fast
 _LENGTH = 3
 # Odd and without a pattern: a shingle's number is a sum of its words' numbers, each times one of these.
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93], dtype=np.uint64)
-
-
-def words_in(text: str) -> list[str]:
-    """All words of a text in order.
-
-    >>> words_in("Version 2 of read_csv: 机器学")
-    ['version', '2', 'of', 'read', 'csv', '机器', '器学']
-    """
-    if text.isascii():
-        return _ASCII_WORDS.findall(text.lower())
-    words: list[str] = []
-    for run, word in _WORDS.findall(fold(text)):
-        if word:
-            words.append(word)
-        elif len(run) == 1:
-            words.append(run)
-        else:
-            words.extend(run[i : i + 2] for i in range(len(run) - 1))
-    return words
 
 
 def shingles_of(words: Sequence[str]) -> set[tuple[str, ...]]:
@@ -72,7 +50,7 @@ def similarity(one: str, other: str) -> float:
     >>> similarity("!", "!")
     0.0
     """
-    return jaccard(shingles_of(words_in(one)), shingles_of(words_in(other)))
+    return jaccard(shingles_of(every_token(one)), shingles_of(every_token(other)))
 
 
 def jaccard(these: set[tuple[str, ...]], those: set[tuple[str, ...]]) -> float:
@@ -97,7 +75,7 @@ def hashed_texts(texts: Sequence[str]) -> list[HashedText]:
     >>> [len(text.shingles) for text in hashed_texts(["the cat sat on the mat", "a cat", "!"])]
     [4, 1, 0]
     """
-    words = [words_in(text) for text in texts]
+    words = [every_token(text) for text in texts]
     n_words = list(map(len, words))
     words = list(map(_padded, words))
     lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
-import Stemmer
 from numpy.typing import NDArray
 from scipy import sparse
 
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.counting import Counter, Counts
 
 LEFT_OUT = -1  # instead of a stem's number
@@ -16,33 +16,17 @@ LEFT_OUT = -1  # instead of a stem's number
 Numbers = NDArray[np.int32]
 
 
-def stemmer_of(language: str) -> Stemmer.Stemmer:
-    """
-    >>> stemmer_of("klingon")
-    Traceback (most recent call last):
-    ...
-    ValueError: language must be one that Snowball stems (arabic, armenian, ...), got 'klingon'
-    """
-    known = Stemmer.algorithms()
-    if language not in known:
-        some = ", ".join(known[:2])
-        raise ValueError(
-            f"language must be one that Snowball stems ({some}, ...), got {language!r}"
-        )
-    return Stemmer.Stemmer(language)
-
-
-def numbered_stems(words: Sequence[str], language: str, stop_words: Set[str]) -> Numbers:
+def numbered_stems(words: Sequence[str], analyzer: Analyzer) -> Numbers:
     """Word → the number of its stem, in the order in which stems come; stop words have none.
 
-    >>> numbered_stems(["sort", "the", "apple", "sorting"], "english", {"the"}).tolist()
+    >>> numbered_stems(["sort", "the", "apple", "sorting"], Analyzer()).tolist()
     [0, -1, 1, 0]
     """
     numbers: dict[str, int] = {}
     return np.array(
         [
-            LEFT_OUT if word in stop_words else numbers.setdefault(stem, len(numbers))
-            for word, stem in zip(words, stemmer_of(language).stemWords(words), strict=True)
+            LEFT_OUT if word in analyzer.stop_words else numbers.setdefault(stem, len(numbers))
+            for word, stem in zip(words, analyzer.stems(words), strict=True)
         ],
         dtype=np.int32,
     )

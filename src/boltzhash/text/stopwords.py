@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import Stemmer
 
-from boltzhash.text.tokens import tokenize
-
 LISTS = {
     "dutch": """aan al alles als altijd ben bent bij daar dan dat de der deze die dit doch doen
         door dus een en er ge geen geweest haar had hadden hebben heb hebt heeft hem hen
@@ -111,12 +109,3 @@ def function_words(language: str) -> list[str]:
             f"language must be one of {', '.join(LANGUAGES)}, or None (for any other), got {language!r}"
         )
     return LISTS.get(language, "").split()
-
-
-def stop_words_of(language: str) -> frozenset[str]:
-    """The function words of a language, cut into tokens as documents are.
-
-    >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
-    (True, True)
-    """
-    return frozenset(tokenize(" ".join(function_words(language))))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from boltzhash.arguments import check_integer, check_number
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.counting import Counter, Counts, count_words, make_counter
 from boltzhash.text.sampling import Room, Sample, take_sample
 from boltzhash.text.stemming import (
@@ -19,8 +20,6 @@ from boltzhash.text.stemming import (
     spellings_of,
     stemmed,
 )
-from boltzhash.text.stopwords import stop_words_of
-from boltzhash.text.tokens import compile_pattern, tokenize
 
 logger = logging.getLogger("boltzhash")
 
@@ -97,17 +96,12 @@ class TfIdf:
         check_integer("max_words", max_words, 1, "a positive integer")
         check_integer("min_df", min_df, 1, "a positive integer")
         check_number("max_df", max_df, above=0, at_most=1)
-        if isinstance(stop_words, str):
-            raise ValueError(
-                f"stop_words must be a list of words or None, got the string {stop_words!r}; "
-                "language= chooses a ready-made list"
-            )
         self.max_words = max_words
         self.min_df = min_df
         self.max_df = max_df
-        self._stems_of = language if stem else None
-        self._stop_words = _stop_words(language, stop_words)
-        self._pattern = compile_pattern(token_pattern)
+        self._analyzer = Analyzer(
+            language, stem=stem, stop_words=stop_words, token_pattern=token_pattern
+        )
 
     @classmethod
     def from_vocabulary(
@@ -124,7 +118,7 @@ class TfIdf:
 
     def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Learn the vocabulary and weigh the documents, in one pass: texts may be a generator."""
-        counter = make_counter([], self._pattern)
+        counter = make_counter([], self._analyzer.token_pattern)
         counted = count_words(texts, counter, grow=True)
         words = counter.words()
         frequency = np.bincount(counted.numbers, minlength=len(words))
@@ -132,7 +126,7 @@ class TfIdf:
 
     def fit_sample(self, texts: Iterable[str], room: Room, seed: int) -> sparse.csr_matrix:
         """Learn the vocabulary from all documents, and weigh those for which there is room."""
-        sample = take_sample(texts, self._pattern, room, seed)
+        sample = take_sample(texts, self._analyzer.token_pattern, room, seed)
         learned = self._learn(sample)
         if learned.shape[0] < sample.n_documents:
             logger.info(
@@ -147,8 +141,8 @@ class TfIdf:
         """Learn the vocabulary from what was counted, and weigh the documents that were kept."""
         spellings, frequency, n_documents, counts = sample
         words, stems = spellings, None
-        if self._stems_of is not None:
-            stems = numbered_stems(spellings, self._stems_of, self._stop_words)
+        if self._analyzer.is_stemming:
+            stems = numbered_stems(spellings, self._analyzer)
             words = shortest_spellings(spellings, stems)
             frequency, counts = stemmed(stems, frequency, counts)
         chosen = self._chosen(words, frequency, n_documents)
@@ -173,7 +167,7 @@ class TfIdf:
         >>> TfIdf().unknown_share(["the red tram", "a green apple", "a bus"], {"red", "green", "bus"})
         0.4
         """
-        counter = make_counter([], self._pattern)
+        counter = make_counter([], self._analyzer.token_pattern)
         counted = count_words(texts, counter, grow=True)
         words = counter.words()
         frequency = np.bincount(counted.numbers, minlength=len(words))
@@ -198,7 +192,7 @@ class TfIdf:
         most = max(self.max_df * n_documents, 1)
         return np.array(
             [
-                df <= most and word not in self._stop_words
+                df <= most and word not in self._analyzer.stop_words
                 for word, df in zip(words, frequency, strict=True)
             ],
             dtype=bool,
@@ -238,7 +232,7 @@ class TfIdf:
     ) -> None:
         self.spellings_, self.columns_ = spellings, columns
         self.idf_ = np.asarray(idf, dtype=np.float64)
-        self._counter: Counter = make_counter(spellings, self._pattern)
+        self._counter: Counter = make_counter(spellings, self._analyzer.token_pattern)
         if columns is not None:
             self._counter = StemmedCounter(self._counter, columns)
         self.words_ = self._counter.words()
@@ -247,15 +241,6 @@ class TfIdf:
         counts.sort_indices()
         counts.data *= self.idf_[counts.indices]
         return unit_rows(counts)
-
-
-def _stop_words(language: str | None, stop_words: Iterable[str] | None) -> frozenset[str]:
-    if stop_words is not None:
-        stop_words = list(stop_words)
-        if not all(isinstance(word, str) for word in stop_words):
-            raise ValueError(f"stop_words must be a list of words or None, got {stop_words!r}")
-        return frozenset(token for word in stop_words for token in tokenize(word))
-    return stop_words_of(language) if language is not None else frozenset()
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:

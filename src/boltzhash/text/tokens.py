@@ -1,4 +1,4 @@
-"""Text → tokens: the rule that says what a word is."""
+"""Text → tokens: runs of letters and digits, which models count and shingles are made of."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ MARKS = (
     "\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6"
     "\u0d00-\u0d03\u0d3b-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf"
 )
-_TOKENS = re.compile(f"([{UNSPACED}]+)|((?:(?![{UNSPACED}])[^\\W_]|[{MARKS}]){{2,}})")
+_TOKEN = f"(?:(?![{UNSPACED}])[^\\W_]|[{MARKS}])"
+_TOKENS = re.compile(f"([{UNSPACED}]+)|({_TOKEN}{{2,}})")
+_EVERY_TOKEN = re.compile(f"([{UNSPACED}]+)|({_TOKEN}+)")
 _ASCII_TOKENS = re.compile("[a-z0-9]{2,}")  # the same for ASCII, several times as fast
+_EVERY_ASCII_TOKEN = re.compile("[a-z0-9]+")
 
 
 def fold(text: str) -> str:
@@ -52,12 +55,25 @@ def tokenize(text: str, pattern: re.Pattern[str] | None = None) -> list[str]:
     if pattern is None and text.isascii():
         return _ASCII_TOKENS.findall(text.lower())
     text = fold(text)
-    if pattern is not None:
-        return pattern.findall(text)
+    return pattern.findall(text) if pattern is not None else _with_pairs(_TOKENS, text)
+
+
+def every_token(text: str) -> list[str]:
+    """The same with single letters and digits: "version 2" is not "version 3".
+
+    >>> every_token("Version 2 of read_csv: 机器学")
+    ['version', '2', 'of', 'read', 'csv', '机器', '器学']
+    """
+    if text.isascii():
+        return _EVERY_ASCII_TOKEN.findall(text.lower())
+    return _with_pairs(_EVERY_TOKEN, fold(text))
+
+
+def _with_pairs(rule: re.Pattern[str], text: str) -> list[str]:
     tokens: list[str] = []
-    for run, word in _TOKENS.findall(text):
-        if word:
-            tokens.append(word)
+    for run, token in rule.findall(text):
+        if token:
+            tokens.append(token)
         elif len(run) == 1:
             tokens.append(run)
         else:

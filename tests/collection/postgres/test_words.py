@@ -18,7 +18,7 @@ from boltzhash.corpus import Document
 from boltzhash.errors import CollectionError
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.segments import digests_of
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 from snapshots import Newest, run_in
 
 VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
@@ -84,7 +84,7 @@ def test_pages_give_back_what_was_put_in(size: int, monkeypatch: pytest.MonkeyPa
     rng = np.random.default_rng(0)
     texts = [" ".join(f"w{w}" for w in rng.zipf(1.3, 40) if w < 500) for _ in range(599)]
     given = [Document(i, f"everywhere {text}") for i, text in enumerate(texts)]
-    segment = DocumentCounter(Words("none")).segment(range(1, 600), given)
+    segment = DocumentCounter(Analyzer("none")).segment(range(1, 600), given)
     cut = list(pages_of(segment))
     assert [page.first for page in cut] == sorted(page.first for page in cut)
     about = Documents(segment.places, segment.lengths, segment.places[:0])
@@ -97,7 +97,7 @@ def test_pages_give_back_what_was_put_in(size: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_of_no_words_there_is_no_page() -> None:
-    assert list(pages_of(DocumentCounter(Words()).segment([3], [Document(3, "")]))) == []
+    assert list(pages_of(DocumentCounter(Analyzer()).segment([3], [Document(3, "")]))) == []
 
 
 # On a server

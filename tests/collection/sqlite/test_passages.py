@@ -212,14 +212,14 @@ def test_scores_are_those_of_passages_each_a_document(tmp_path: Path, long_hashe
     with Collection.create(tmp_path / "c", long_hasher, passages=PASSAGE) as collection:
         collection.add(documents)
         words = Newest(collection).words
-        n_having = sum("bread" in words.of(one["text"]) for one in documents)
+        n_having = sum("bread" in words.terms(one["text"]) for one in documents)
         idf = np.log1p((40 - n_having + 0.5) / (n_having + 0.5))
         for hit in collection.search("bread", 40, by="words"):
             parts = [hit.text[slice(*span)] for span in cut(hit.text, PASSAGE)]
             scores = [
                 idf * n / (n + 1.5 * (0.25 + 0.75 * len(part.split()) / PASSAGE))
                 for part in parts
-                for n in [words.of(part).count("bread")]
+                for n in [words.terms(part).count("bread")]
             ]
             assert hit.words == pytest.approx(max(scores))
 

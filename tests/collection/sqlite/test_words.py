@@ -15,7 +15,10 @@ from boltzhash.collection.sqlite import words as word_snapshot
 from boltzhash.collection.sqlite.word_files import LIST, WORDS_FOLDER
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.fields import term_counts
+from boltzhash.text.queries import parsed
+from term_lengths import length
 
 VOCABULARY = "star planet moon orbit comet bread butter oven flour sugar ship sail anchor".split()
 
@@ -45,12 +48,12 @@ def collection(tmp_path: Path, hasher: ITQ) -> Any:
 
 def expected_words(collection: Collection, query: str) -> dict[Any, float]:
     """BM25 of all documents, by id."""
-    words, every = Words(), list(collection)
-    counted = {i: words.counts(document) for i, document in enumerate(every)}
-    lengths = [words.length(counts) for counts in counted.values()]
+    words, every = Analyzer(), list(collection)
+    counted = {i: term_counts(document, words) for i, document in enumerate(every)}
+    lengths = [length(counts, words) for counts in counted.values()]
     mean, scores = max(np.mean(lengths), 1e-9), dict.fromkeys(range(len(every)), 0.0)
-    asked = words.query(query)
-    for word, times in asked.words.items():
+    asked = parsed(query, words)
+    for word, times in asked.terms.items():
         having = [i for i, counts in counted.items() if word in counts]
         weight = times * (BESIDE_WEIGHT if word in asked.beside else 1.0)
         idf = np.log1p((len(every) - len(having) + 0.5) / (len(having) + 0.5))

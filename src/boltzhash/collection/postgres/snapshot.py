@@ -41,7 +41,8 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Hit
 from boltzhash.search.near_texts import looked_up_for, places_that_may_be_near
 from boltzhash.search.ranking import asked_of, having_phrases, rank
-from boltzhash.text.words import WordQuery, Words
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.queries import TermQuery
 
 _PAGE = 1000  # documents fetched at a time
 
@@ -122,8 +123,8 @@ class PostgresSnapshot:
     def ranked(
         self,
         query: CodedQuery,
-        wanted: WordQuery,
-        words: Words,
+        wanted: TermQuery,
+        words: Analyzer,
         k: int,
         conditions: list[Condition],
         *,
@@ -154,7 +155,7 @@ class PostgresSnapshot:
         mask[np.frombuffer(places or b"", ">i8")] = True
         return mask
 
-    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+    def may_be_near(self, text: str, words: Analyzer, min_similarity: float) -> Iterable[Document]:
         index = self._store.words.index(self._reading, words, looked_up_for(words, text))
         places = places_that_may_be_near(index, words, text, min_similarity)
         if places is None:

@@ -35,7 +35,7 @@ from boltzhash.hashers import Hasher
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.inverted import WordIndex
 from boltzhash.search.segments import Segment, digests_of, merged
-from boltzhash.text.words import Words
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.threads import in_batches
 
 _FEW = 32  # so many segments of a size become one
@@ -78,7 +78,7 @@ class WordsReader:
         self._known = _Known({}, WordIndex([], np.empty(0, dtype=np.int64)))
 
     def index(
-        self, connection: PostgresConnection, words: Words, asked: Iterable[str]
+        self, connection: PostgresConnection, words: Analyzer, asked: Iterable[str]
     ) -> WordIndex:
         """The index of the generation that is being read, with the words asked for alone."""
         _, rules, written = _standing(connection)
@@ -124,7 +124,7 @@ class WordsWriter:
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
         self._run = connection.run
-        self._rules = Words("none")  # how texts become words
+        self._rules = Analyzer("none")  # how texts become words
         self._counter = DocumentCounter(self._rules)
 
     def put(self, documents: Mapping[int, Document], gone: Sequence[int] = ()) -> None:
@@ -156,10 +156,10 @@ class WordsWriter:
         language, rules = self._run("SELECT language, word_rules FROM state").fetchone()
         return bool(rules) and rules == self._words_of(language).fingerprint()
 
-    def _words_of(self, language: str) -> Words:
+    def _words_of(self, language: str) -> Analyzer:
         """The rules of a language, by which documents are counted from now on."""
         if self._rules.language != language:
-            self._rules = Words(language)
+            self._rules = Analyzer(language)
             self._counter = DocumentCounter(self._rules)
         return self._rules
 
@@ -260,7 +260,7 @@ def _standing(connection: PostgresConnection) -> tuple[str, str, list[_Written]]
     return rows[0][0], rows[0][1], written
 
 
-def _check_rules(connection: PostgresConnection, words: Words, rules: str) -> None:
+def _check_rules(connection: PostgresConnection, words: Analyzer, rules: str) -> None:
     if rules != words.fingerprint():
         raise CollectionError(
             f"{connection.shown}: its words were made by other rules ({rules}; here "

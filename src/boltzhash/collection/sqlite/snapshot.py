@@ -50,8 +50,9 @@ from boltzhash.search.near_texts import places_that_may_be_near
 from boltzhash.search.passages import COMPARED, by_best_passages
 from boltzhash.search.ranking import having_phrases, rank
 from boltzhash.search.segments import DamagedSegmentError
+from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.passages import Span
-from boltzhash.text.words import WordQuery, Words
+from boltzhash.text.queries import TermQuery
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class Owner(Protocol):
     def end(self, database: Database) -> None: ...
 
     def follow_words(
-        self, copies: Copies, database: Database, row: StateRow, words: Words
+        self, copies: Copies, database: Database, row: StateRow, words: Analyzer
     ) -> WordSegments: ...
 
     def forget_words(self, copies: Copies, error: DamagedSegmentError) -> None: ...
@@ -131,8 +132,8 @@ class SqliteSnapshot:
     def ranked(
         self,
         query: CodedQuery,
-        wanted: WordQuery,
-        words: Words,
+        wanted: TermQuery,
+        words: Analyzer,
         k: int,
         conditions: list[Condition],
         *,
@@ -171,7 +172,7 @@ class SqliteSnapshot:
         assert query.code is not None  # passages are never made from features
         return BestPassages(self.copies.passages, query.code)
 
-    def may_be_near(self, text: str, words: Words, min_similarity: float) -> Iterable[Document]:
+    def may_be_near(self, text: str, words: Analyzer, min_similarity: float) -> Iterable[Document]:
         places = self._asked(
             words, lambda index: places_that_may_be_near(index, words, text, min_similarity)
         )
@@ -181,7 +182,7 @@ class SqliteSnapshot:
         for start in range(0, len(places), _COMPARED_AT_ONCE):
             yield from self.documents_at(places[start : start + _COMPARED_AT_ONCE])
 
-    def _asked(self, words: Words, question: Callable[[WordIndex], T]) -> T:
+    def _asked(self, words: Analyzer, question: Callable[[WordIndex], T]) -> T:
         """The answer of the index of words, which is made again if its files are damaged."""
         for _ in range(_TRIES):
             try:
@@ -190,7 +191,7 @@ class SqliteSnapshot:
                 self._store.forget_words(self.copies, error)
         return question(self._index(words))
 
-    def _index(self, words: Words) -> WordIndex:
+    def _index(self, words: Analyzer) -> WordIndex:
         made = self.copies.index
         if made is None or made[0] != words.fingerprint():
             segments = self._store.follow_words(self.copies, self._reading, self._row, words)

@@ -34,7 +34,7 @@ from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.search.segments import DamagedSegmentError
 from boltzhash.storage.folders import atomic_folder
-from boltzhash.text.words import Words, words_of
+from boltzhash.text.analyzer import Analyzer, analyzer_of
 
 _IDLE = 8  # connections that are kept
 
@@ -170,7 +170,7 @@ class SqliteStore:
         return Copies(codes, passages, base)
 
     def follow_words(
-        self, copies: Copies, database: Database, row: StateRow, words: Words
+        self, copies: Copies, database: Database, row: StateRow, words: Analyzer
     ) -> WordSegments:
         """The segments of words of a generation, in whose transaction the database is."""
         with self._following:
@@ -222,7 +222,7 @@ class SqliteStore:
         try:
             with self._following:
                 row, copies = self._followed(database)
-                words = words_of(self._language_of(row.model))
+                words = analyzer_of(self._language_of(row.model))
                 self._words.catch_up(database, row, words, added)
                 if has_deleted:
                     self._words.forget_all_but(row.n_documents, copies.codes.places())

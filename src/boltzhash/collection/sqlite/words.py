@@ -34,7 +34,7 @@ from boltzhash.collection.store import Mask, Places, Version
 from boltzhash.corpus import Document
 from boltzhash.search.counted import DocumentCounter
 from boltzhash.search.segments import DamagedSegmentError, Segment, merged
-from boltzhash.text.words import Words, words_of
+from boltzhash.text.analyzer import Analyzer, analyzer_of
 from boltzhash.threads import in_batches
 
 _MANY = 1024  # documents in memory before they go into a file
@@ -108,7 +108,7 @@ class WordFollower:
         self._restored: Contents | None = None  # one that seemed to be of a later generation
         self._is_overtaken = False  # another process has replaced segments.map
         self._counting: _Counting | None = None
-        self._counter = "", DocumentCounter(words_of("none"))  # by which rules
+        self._counter = "", DocumentCounter(analyzer_of("none"))  # by which rules
 
     def base(self, database: Database, row: StateRow) -> WordSegments:
         """The segments that the generation ``row`` can begin with, all open.
@@ -126,7 +126,7 @@ class WordFollower:
         return self._latest
 
     def follow(
-        self, base: WordSegments, database: Database, row: StateRow, words: Words
+        self, base: WordSegments, database: Database, row: StateRow, words: Analyzer
     ) -> WordSegments:
         """The segments of the generation ``row``, made from ``base`` or the latest, all open.
 
@@ -148,7 +148,7 @@ class WordFollower:
             self._opened(one)
         return start
 
-    def catch_up(self, database: Database, row: StateRow, words: Words, added: Added) -> None:
+    def catch_up(self, database: Database, row: StateRow, words: Analyzer, added: Added) -> None:
         """Called by writers, so that readers do not wait.
 
         ``added`` are the documents of the last transaction, if all it did was to add them.
@@ -246,7 +246,7 @@ class WordFollower:
     # Taking in
 
     def _taken(
-        self, base: WordSegments, database: Database, row: StateRow, words: Words, *, file: bool
+        self, base: WordSegments, database: Database, row: StateRow, words: Analyzer, *, file: bool
     ) -> WordSegments:
         """With what was written since; a generation that is not the newest is not filed."""
         counter, segments = self._counter_of(words), list(base.segments)
@@ -259,7 +259,7 @@ class WordFollower:
             found = self._settled(found, file=file)
         return self._settled(found, file=file)
 
-    def _counter_of(self, words: Words) -> DocumentCounter:
+    def _counter_of(self, words: Analyzer) -> DocumentCounter:
         if self._counter[0] != words.fingerprint():
             self._counter = words.fingerprint(), DocumentCounter(words)
         return self._counter[1]

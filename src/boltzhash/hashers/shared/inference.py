@@ -121,8 +121,10 @@ def _parallel_linear(
 ) -> Floats:
     """The twin of :func:`boltzhash.training.networks.linear`."""
     n = x.shape[1] // weight.shape[0]
-    layers = zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True)
-    return np.concatenate([linear(*layer, rectified=rectified) for layer in layers], axis=1)
+    parts = []
+    for layer in zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True):
+        parts.append(linear(*layer, rectified=rectified))
+    return np.concatenate(parts, axis=1)
 
 
 def logistic_normal_mean(mean: Floats, variance: Floats, nodes: int = 48) -> Floats:

@@ -1,4 +1,4 @@
-"""The words of an inverted index, and what a question asks for."""
+"""The terms of an inverted index, and what a question asks for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boltzhash.corpus import Document
-from boltzhash.text import words as words_module
-from boltzhash.text.words import EXACT_WEIGHT, NAME_WEIGHT, Words, has_phrase
+from boltzhash.text import analyzer as analyzer_module
+from boltzhash.text.analyzer import Analyzer
+from boltzhash.text.fields import EXACT_WEIGHT, NAME_WEIGHT, term_counts
+from boltzhash.text.queries import are_in_order, has_phrase, parsed
 
-ENGLISH = Words("english")
-PLAIN = Words("none")
+ENGLISH = Analyzer("english")
+PLAIN = Analyzer("none")
 
 # What a text is cut into: the words in order, and those that come beside them.
 CUT = {
@@ -74,8 +76,8 @@ CUT = {
 
 @pytest.mark.parametrize(("text", "in_order", "beside"), CUT.values(), ids=CUT.keys())
 def test_a_text_is_cut(text: str, in_order: str, beside: str) -> None:
-    assert PLAIN.in_order(text) == in_order.split()
-    assert PLAIN.of(text) == [*in_order.split(), *beside.split()]
+    assert PLAIN.terms_in_order(text) == in_order.split()
+    assert PLAIN.terms(text) == [*in_order.split(), *beside.split()]
 
 
 # Spellings that find each other.
@@ -94,52 +96,52 @@ SAME = {
     ("language", "pair"), [(language, pair) for language in SAME for pair in SAME[language]]
 )
 def test_spellings_of_one_word_meet(language: str, pair: str) -> None:
-    one, other = (Words(language).of(spelling) for spelling in pair.split())
+    one, other = (Analyzer(language).terms(spelling) for spelling in pair.split())
     assert set(one) & set(other)
 
 
 def test_a_name_typed_in_lower_case_is_found() -> None:
-    assert set(ENGLISH.of("namedtemporaryfile")) <= set(ENGLISH.of("NamedTemporaryFile"))
+    assert set(ENGLISH.terms("namedtemporaryfile")) <= set(ENGLISH.terms("NamedTemporaryFile"))
 
 
 def test_parts_are_stemmed_and_wholes_with_signs_are_not() -> None:
-    assert ENGLISH.of("files.readers max_values") == [
+    assert ENGLISH.terms("files.readers max_values") == [
         *("file", "reader", "max", "valu"),
         *("files.readers", "max_values"),
     ]
 
 
 def test_what_has_digits_is_not_stemmed() -> None:
-    assert ENGLISH.of("files2 x86s 1990s") == ["files2", "x86s", "1990s"]
+    assert ENGLISH.terms("files2 x86s 1990s") == ["files2", "x86s", "1990s"]
 
 
 def test_no_language_is_none() -> None:
-    assert Words(None).of("Reading the files") == Words("none").of("Reading the files")
-    assert "the" in Words(None).query("the files").words
+    assert Analyzer(None).terms("Reading the files") == Analyzer("none").terms("Reading the files")
+    assert "the" in parsed("the files", Analyzer(None)).terms
 
 
 @pytest.mark.parametrize("language", ["klingon", "", "English"])
 def test_a_language_that_does_not_exist_is_refused(language: str) -> None:
-    with pytest.raises(ValueError, match=r"one of .*english, .*swedish.* or none .*got"):
-        Words(language)
+    with pytest.raises(ValueError, match=r"one of .*english, .*swedish.* or None .*got"):
+        Analyzer(language)
 
 
 @pytest.mark.parametrize("language", Stemmer.algorithms())
 def test_any_text_has_words_in_every_language(language: str) -> None:
-    words = Words(language)
+    words = Analyzer(language)
 
     @given(st.text())
     def all_have_letters(text: str) -> None:
-        assert all(words.of(text))
+        assert all(words.terms(text))
 
     all_have_letters()
 
 
 def test_a_very_long_word_is_cut_off_and_found() -> None:
     word = "ab" * 10_000
-    assert ENGLISH.of(word) == ENGLISH.of(word + "c")
-    assert len(ENGLISH.of(word)[0]) < 200
-    assert max(map(len, ENGLISH.of("a.b." * 10_000))) < 200
+    assert ENGLISH.terms(word) == ENGLISH.terms(word + "c")
+    assert len(ENGLISH.terms(word)[0]) < 200
+    assert max(map(len, ENGLISH.terms("a.b." * 10_000))) < 200
 
 
 # Documents
@@ -147,7 +149,7 @@ def test_a_very_long_word_is_cut_off_and_found() -> None:
 
 def test_names_count_more_than_text() -> None:
     document = Document("csv.reader", "A csv file.", {"title": "Rows", "name": "Row", "n": "file"})
-    assert ENGLISH.counts(document) == {
+    assert term_counts(document, ENGLISH) == {
         "a": 1,
         "file": 1,
         "csv": 1 + NAME_WEIGHT,
@@ -160,14 +162,11 @@ def test_names_count_more_than_text() -> None:
 
 
 def test_a_number_is_no_name() -> None:
-    assert ENGLISH.counts(Document(42, "bread", {"title": 7, "subject": None})) == {"bread": 1}
+    assert term_counts(Document(42, "bread", {"title": 7, "subject": None}), ENGLISH) == {
+        "bread": 1
+    }
     exact = {"=42": EXACT_WEIGHT, "~42": EXACT_WEIGHT}
-    assert ENGLISH.counts(Document("42", "bread")) == {"bread": 1, **exact}
-
-
-def test_the_length_is_that_of_telling_words() -> None:
-    counts = ENGLISH.counts(Document("loaf", "The bread is in the oven with a second bread."))
-    assert ENGLISH.length(counts) == 4 + NAME_WEIGHT  # bread, oven, second, bread; loaf
+    assert term_counts(Document("42", "bread"), ENGLISH) == {"bread": 1, **exact}
 
 
 IDS = ["asyncio.gather", "Sort", "sort", "a long name", "[", "-v", "Ünïcode", "水", "🙂"]
@@ -176,31 +175,31 @@ IDS = ["asyncio.gather", "Sort", "sort", "a long name", "[", "-v", "Ünïcode", 
 @pytest.mark.parametrize("name", IDS)
 def test_an_id_is_asked_for_by_itself(name: str) -> None:
     """As it is written it finds its document alone, in another case at least it."""
-    exact = {word for word in ENGLISH.query(f" {name} ").words if word[0] in "=~"}
+    exact = {word for word in parsed(f" {name} ", ENGLISH).terms if word[0] in "=~"}
     assert len(exact) == 2
-    counts = {other: ENGLISH.counts(Document(other, "")) for other in IDS}
+    counts = {other: term_counts(Document(other, ""), ENGLISH) for other in IDS}
     assert exact <= set(counts[name])
     assert not any(exact <= set(counts[other]) for other in IDS if other != name)
-    assert set(ENGLISH.query(name.upper()).words) & exact
+    assert set(parsed(name.upper(), ENGLISH).terms) & exact
 
 
 def test_no_other_word_looks_like_an_exact_id() -> None:
-    assert ENGLISH.of("=sort ~sort a=b ~/file") == ["sort", "sort", "a", "b", "file"]
+    assert ENGLISH.terms("=sort ~sort a=b ~/file") == ["sort", "sort", "a", "b", "file"]
 
 
 # Questions
 
 
-def wanted(text: str, words: Words = ENGLISH) -> dict[str, int]:
+def wanted(text: str, words: Analyzer = ENGLISH) -> dict[str, int]:
     """The words of a question but for the question as an id."""
-    return {word: n for word, n in words.query(text).words.items() if word[0] not in "=~"}
+    return {word: n for word, n in parsed(text, words).terms.items() if word[0] not in "=~"}
 
 
 def test_stop_words_are_left_out_of_a_question() -> None:
     assert wanted("How do I read a csv file?") == {"read": 1, "csv": 1, "file": 1}
     assert wanted("wait_for") == {"wait": 1, "wait_for": 1}
-    assert wanted("Was ist das Brot?", Words("german")) == {"brot": 1}
-    assert wanted("l'école à la mer", Words("french")) == {"ecol": 1, "mer": 1}
+    assert wanted("Was ist das Brot?", Analyzer("german")) == {"brot": 1}
+    assert wanted("l'école à la mer", Analyzer("french")) == {"ecol": 1, "mer": 1}
 
 
 def test_a_word_whose_stem_is_a_stop_word_stays() -> None:
@@ -209,8 +208,8 @@ def test_a_word_whose_stem_is_a_stop_word_stays() -> None:
 
 @pytest.mark.parametrize("text", ["to be or not to be", "who is who", "The The", "a"])
 def test_a_question_of_stop_words_alone_keeps_them(text: str) -> None:
-    assert wanted(text) == Counter(ENGLISH.of(text))
-    assert wanted(text).keys() <= set(ENGLISH.of(f"They sing {text} again."))
+    assert wanted(text) == Counter(ENGLISH.terms(text))
+    assert wanted(text).keys() <= set(ENGLISH.terms(f"They sing {text} again."))
 
 
 def test_words_count_as_often_as_they_are_asked_for() -> None:
@@ -218,11 +217,14 @@ def test_words_count_as_often_as_they_are_asked_for() -> None:
 
 
 def test_words_beside_others_are_told() -> None:
-    assert ENGLISH.query("numpy.linalg TemporaryFile file").beside == {"numpy.linalg", "temporari"}
+    assert parsed("numpy.linalg TemporaryFile file", ENGLISH).beside == {
+        "numpy.linalg",
+        "temporari",
+    }
 
 
 def test_a_phrase_must_occur() -> None:
-    query = ENGLISH.query('sort "to be" and “csv files” now')
+    query = parsed('sort "to be" and “csv files” now', ENGLISH)
     assert query.phrases == [["to", "be"], ["csv", "file"]]
     assert wanted('sort "to be" and “csv files” now') == {"sort": 1, "csv": 1, "file": 1}
 
@@ -241,16 +243,16 @@ PHRASES = {
 
 @pytest.mark.parametrize(("question", "has", "has_not"), PHRASES.values(), ids=PHRASES.keys())
 def test_a_phrase_occurs(question: str, has: str, has_not: str) -> None:
-    (phrase,) = ENGLISH.query(question).phrases
-    assert ENGLISH.has_phrase(Document(1, has), phrase)
-    assert ENGLISH.has_phrase(Document(1, "", {"title": has}), phrase)
-    assert ENGLISH.has_phrase(Document(has, ""), phrase)
-    assert not ENGLISH.has_phrase(Document(1, has_not), phrase)
-    assert set(phrase) <= set(ENGLISH.of(has))  # the index can choose candidates
+    (phrase,) = parsed(question, ENGLISH).phrases
+    assert has_phrase(Document(1, has), phrase, ENGLISH)
+    assert has_phrase(Document(1, "", {"title": has}), phrase, ENGLISH)
+    assert has_phrase(Document(has, ""), phrase, ENGLISH)
+    assert not has_phrase(Document(1, has_not), phrase, ENGLISH)
+    assert set(phrase) <= set(ENGLISH.terms(has))  # the index can choose candidates
 
 
 def test_a_phrase_does_not_run_from_one_field_into_the_next() -> None:
-    assert not ENGLISH.has_phrase(Document("file", "csv", {"title": "file"}), ["csv", "file"])
+    assert not has_phrase(Document("file", "csv", {"title": "file"}), ["csv", "file"], ENGLISH)
 
 
 EXCLUDED = {
@@ -272,15 +274,15 @@ EXCLUDED = {
 
 @pytest.mark.parametrize(("question", "excluded"), EXCLUDED.items())
 def test_words_with_a_minus_are_excluded(question: str, excluded: set[str]) -> None:
-    query = ENGLISH.query(question)
+    query = parsed(question, ENGLISH)
     assert query.excluded == excluded
     assert not query.excluded_phrases
-    assert not excluded & set(query.words)
+    assert not excluded & set(query.terms)
     assert not query.is_empty()
 
 
 def test_phrases_with_a_minus_are_excluded() -> None:
-    query = ENGLISH.query('bread -"with butter" -机器学习')
+    query = parsed('bread -"with butter" -机器学习', ENGLISH)
     assert query.excluded_phrases == [["with", "butter"], ["机器", "器学", "学习"]]
     assert not query.excluded
     assert not query.phrases
@@ -293,27 +295,27 @@ def test_options_and_numbers_are_wanted_with_their_sign() -> None:
 
 @pytest.mark.parametrize("text", ['bread "butter', 'bread" butter', '"bread" "butter', '5" 3"'])
 def test_a_quote_without_its_counterpart_is_a_blank(text: str) -> None:
-    assert wanted(text) == Counter(ENGLISH.of(text.replace('"', " ")))
-    assert ENGLISH.query(text).phrases == ([["bread"]] if text.startswith('"') else [])
+    assert wanted(text) == Counter(ENGLISH.terms(text.replace('"', " ")))
+    assert parsed(text, ENGLISH).phrases == ([["bread"]] if text.startswith('"') else [])
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "-", '""', "- -", '-""', '"', '"" -', '" "', "\x00\x1b\x7f", "-bread", "--"]
 )
 def test_a_question_that_wants_nothing_is_empty(text: str) -> None:
-    query = ENGLISH.query(text)
+    query = parsed(text, ENGLISH)
     assert query.is_empty()
-    assert not query.words
+    assert not query.terms
 
 
 def test_a_question_of_signs_may_be_an_id() -> None:
-    assert ENGLISH.query("🙂").words == {"=🙂": 1, "~🙂": 1}
-    assert not ENGLISH.query("[").is_empty()
+    assert parsed("🙂", ENGLISH).terms == {"=🙂": 1, "~🙂": 1}
+    assert not parsed("[", ENGLISH).is_empty()
 
 
 def test_a_question_of_10_000_words() -> None:
     assert len(wanted(" ".join(f"word{n}" for n in range(10_000)))) == 10_000
-    assert ENGLISH.query('"' * 10_001 + "-" * 10_000).is_empty()
+    assert parsed('"' * 10_001 + "-" * 10_000, ENGLISH).is_empty()
 
 
 # For any text
@@ -323,8 +325,13 @@ any_text = st.text() | st.text(st.sampled_from("aB1 é水_.:-'\"+#=~"))
 
 @given(any_text)
 def test_words_have_no_blanks_and_can_be_stored(text: str) -> None:
-    query = ENGLISH.query(text)
-    words = {*ENGLISH.of(text), *query.words, *query.excluded, *ENGLISH.counts(Document(text, ""))}
+    query = parsed(text, ENGLISH)
+    words = {
+        *ENGLISH.terms(text),
+        *query.terms,
+        *query.excluded,
+        *term_counts(Document(text, ""), ENGLISH),
+    }
     for phrase in (*query.phrases, *query.excluded_phrases):
         words.update(phrase)
         assert phrase
@@ -333,27 +340,27 @@ def test_words_have_no_blanks_and_can_be_stored(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_halves_of_surrogate_pairs_do_no_harm(text: str) -> None:
-    for word in [*ENGLISH.counts(Document(text, text)), *ENGLISH.query(text).words]:
+    for word in [*term_counts(Document(text, text), ENGLISH), *parsed(text, ENGLISH).terms]:
         word.encode()
 
 
 @given(any_text)
 def test_words_are_the_same_again(text: str) -> None:
-    assert ENGLISH.of(text) == ENGLISH.of(text) == Words("english").of(text)
-    assert ENGLISH.of(text)[: len(ENGLISH.in_order(text))] == ENGLISH.in_order(text)
+    assert ENGLISH.terms(text) == ENGLISH.terms(text) == Analyzer("english").terms(text)
+    assert ENGLISH.terms(text)[: len(ENGLISH.terms_in_order(text))] == ENGLISH.terms_in_order(text)
 
 
 @given(any_text)
 def test_signs_around_a_token_change_nothing(text: str) -> None:
     """They are taken off before the cache is asked a second time."""
     for token in text.split():
-        assert PLAIN.of(f"({token}).") == PLAIN.of(f"| {token} |")
+        assert PLAIN.terms(f"({token}).") == PLAIN.terms(f"| {token} |")
 
 
 @given(st.text(st.characters(codec="ascii")))
 def test_plain_text_is_cut_as_any_other(text: str) -> None:
     for token in text.split():
-        assert PLAIN.in_order(f"{token}|水") == [*PLAIN.in_order(token), "水"]
+        assert PLAIN.terms_in_order(f"{token}|水") == [*PLAIN.terms_in_order(token), "水"]
 
 
 part = st.text(st.sampled_from("abcdefgxyz"), min_size=2, max_size=8)
@@ -370,7 +377,7 @@ camel = st.lists(part, min_size=2, max_size=8).map(
 @given(separated | camel)
 def test_a_name_is_found_by_any_of_its_parts_and_by_itself(name: tuple[str, list[str]]) -> None:
     identifier, parts = name
-    found = set(ENGLISH.of(f"See `{identifier}`."))
+    found = set(ENGLISH.terms(f"See `{identifier}`."))
     for part in parts:
         assert wanted(part).keys() <= found
     assert wanted(identifier).keys() <= found
@@ -379,14 +386,14 @@ def test_a_name_is_found_by_any_of_its_parts_and_by_itself(name: tuple[str, list
 @given(any_text)
 def test_a_text_in_quotes_is_a_phrase(text: str) -> None:
     text = re.sub('["“”„‟«»＂]', " ", text)
-    words = ENGLISH.in_order(text)
-    assert ENGLISH.query(f'bread "{text}"').phrases == ([words] if words else [])
-    assert has_phrase(ENGLISH.of(f"bread {text} | butter"), words)
+    words = ENGLISH.terms_in_order(text)
+    assert parsed(f'bread "{text}"', ENGLISH).phrases == ([words] if words else [])
+    assert are_in_order(ENGLISH.terms(f"bread {text} | butter"), words)
 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc"), max_size=3))
 def test_phrases_are_found_as_in_a_string(words: list[str], phrase: list[str]) -> None:
-    assert has_phrase(words, phrase) == ("".join(phrase) in "".join(words))
+    assert are_in_order(words, phrase) == ("".join(phrase) in "".join(words))
 
 
 # In a program
@@ -394,49 +401,49 @@ def test_phrases_are_found_as_in_a_string(words: list[str], phrase: list[str]) -
 
 def test_several_threads_use_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while the cache, here a small one, is emptied again and again."""
-    monkeypatch.setattr(words_module, "_MOST_KNOWN", 50)
+    monkeypatch.setattr(analyzer_module, "_MOST_KNOWN", 50)
     endings = ("ing", "ed", "ational", "fulness", "s")
     texts = [
         " ".join(f"{chr(97 + n % 26)}{chr(98 + n % 7)}o{e}" for e in endings) for n in range(500)
     ]
-    expected = [Words().of(text) for text in texts]
-    shared = Words()
+    expected = [Analyzer().terms(text) for text in texts]
+    shared = Analyzer()
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(lambda _: [shared.of(text) for text in texts], range(16)):
+        for found in pool.map(lambda _: [shared.terms(text) for text in texts], range(16)):
             assert found == expected
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_MOST_KNOWN", 10)
-    words = Words()
+    monkeypatch.setattr(analyzer_module, "_MOST_KNOWN", 10)
+    words = Analyzer()
     for n in range(100):
-        assert words.of(f"word{n} files") == [f"word{n}", "file"]
+        assert words.terms(f"word{n} files") == [f"word{n}", "file"]
         assert len(words._remembered.cuts) <= 10
 
 
 def test_it_can_be_sent_to_another_process() -> None:
-    words = pickle.loads(pickle.dumps(Words("german")))
-    assert (words.language, words.of("Häuser")) == ("german", ["haus"])
-    assert repr(words) == "Words('german')"
+    words = pickle.loads(pickle.dumps(Analyzer("german")))
+    assert (words.language, words.terms("Häuser")) == ("german", ["haus"])
+    assert repr(words) == "Analyzer('german')"
 
 
 def test_the_fingerprint_tells_languages_and_stemmers_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = {Words(language).fingerprint() for language in ("none", "english", "german")}
-    assert Words(None).fingerprint() in before
+    before = {Analyzer(language).fingerprint() for language in ("none", "english", "german")}
+    assert Analyzer(None).fingerprint() in before
     monkeypatch.setattr(Stemmer, "version", lambda: "99.0")
-    assert len(before | {Words("english").fingerprint()}) == 4
+    assert len(before | {Analyzer("english").fingerprint()}) == 4
 
 
 def test_quotes_and_minuses_in_prose_are_punctuation() -> None:
     few = '"linguistic filter" of large systems -lexical'
     many = few + " and so on" * 12
-    assert Words().query(few).phrases == [["linguist", "filter"]]
-    assert Words().query(few).excluded == frozenset({"lexic"})
-    prose = Words().query(many)
+    assert parsed(few, Analyzer()).phrases == [["linguist", "filter"]]
+    assert parsed(few, Analyzer()).excluded == frozenset({"lexic"})
+    prose = parsed(many, Analyzer())
     assert (prose.phrases, prose.excluded) == ([], frozenset())
-    assert {"linguist", "filter", "lexic"} <= set(prose.words)
+    assert {"linguist", "filter", "lexic"} <= set(prose.terms)
 
 
 @settings(max_examples=300)
@@ -447,16 +454,16 @@ def test_quotes_and_minuses_in_prose_are_punctuation() -> None:
 def test_tokens_that_have_a_word_are_those_that_are_cut_into_it(
     texts: list[str], wanted: list[str]
 ) -> None:
-    words = Words()
+    words = Analyzer()
     tokens = {token for text in texts for token in text.split()}
-    expected = {token for token in tokens if not set(wanted).isdisjoint(words.of(token))}
-    assert words.tokens_having(wanted, tokens) == expected  # all remembered
-    assert Words().tokens_having(wanted, tokens) == expected  # none remembered
+    expected = {token for token in tokens if not set(wanted).isdisjoint(words.terms(token))}
+    assert words.words_having(wanted, tokens) == expected  # all remembered
+    assert Analyzer().words_having(wanted, tokens) == expected  # none remembered
 
 
 def test_tokens_are_found_after_others_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_MOST_KNOWN", 3)
-    words = Words()
+    monkeypatch.setattr(analyzer_module, "_MOST_KNOWN", 3)
+    words = Analyzer()
     tokens = {f"reading{sign}" for sign in ",.;:!?"} | {"written", "writes"}
     for _ in range(3):
-        assert words.tokens_having({"read"}, tokens) == tokens - {"written", "writes"}
+        assert words.words_having({"read"}, tokens) == tokens - {"written", "writes"}

@@ -1,0 +1,13 @@
+"""How long a document is for BM25, by its counts of terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from boltzhash.text.analyzer import Analyzer
+
+
+def length(counts: Counter[str], analyzer: Analyzer) -> int:
+    """Stop words and exact ids do not count."""
+    telling = zip(counts.items(), analyzer.are_telling(list(counts)), strict=True)
+    return sum(n for (term, n), is_telling in telling if is_telling and term[0] not in "=~")
