@@ -68,7 +68,8 @@ class Served:
 @contextmanager
 def serving(collection: Path, *options: str, key: str | None = KEY) -> Iterator[Served]:
     """``boltzhash serve`` over a collection, ready to answer."""
-    environment = dict(os.environ)
+    # A service that is killed leaves its temporary folder.
+    environment = {**os.environ, "TMPDIR": str(collection.parent)}
     environment.pop("BOLTZHASH_API_KEY", None)
     if key is not None:
         environment["BOLTZHASH_API_KEY"] = key
