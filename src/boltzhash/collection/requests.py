@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from boltzhash.arguments import check_integer, check_number
 from boltzhash.collection.filters import Condition, Where, parse_where
-from boltzhash.encoding.coding import CodedQuery, Query
+from boltzhash.encoding.coding import CodedQuery
 from boltzhash.hashers import Hasher
 from boltzhash.search.order import DEFAULT_ORDER, check_order
 from boltzhash.search.ways import check_way, natural_way
@@ -22,6 +22,7 @@ class SearchRequest(NamedTuple):
     order: str  # of what is found by codes
     conditions: list[Condition]
     approximate: bool
+    facets: list[str] | None
 
 
 def checked_search(
@@ -29,10 +30,11 @@ def checked_search(
     query: CodedQuery,
     k: int,
     *,
-    by: str | None,
-    where: Where | None,
-    order: str | None,
-    approximate: bool,
+    by: str | None = None,
+    where: Where | None = None,
+    order: str | None = None,
+    approximate: bool = False,
+    facets: Sequence[str] | None = None,
 ) -> SearchRequest:
     """Refuse what the query cannot do, and choose how to search where nothing is said."""
     check_integer("k", k, 1, "an integer of 1 or more")
@@ -44,21 +46,12 @@ def checked_search(
     check_way(by, query, hasher, has_words=True)
     if by != "codes" and of_codes:
         raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
-    return SearchRequest(int(k), by, order or DEFAULT_ORDER, parse_where(where), approximate)
-
-
-def checked_facets(facets: Sequence[str] | None) -> list[str] | None:
-    """
-    >>> checked_facets("lang")
-    Traceback (most recent call last):
-    ...
-    TypeError: facets must be a list of the names of fields, got 'lang'
-    """
-    if facets is None:
-        return None
-    if isinstance(facets, str) or not all(isinstance(field, str) for field in facets):
-        raise TypeError(f"facets must be a list of the names of fields, got {facets!r}")
-    return list(dict.fromkeys(facets))
+    if facets is not None:
+        if isinstance(facets, str) or not all(isinstance(field, str) for field in facets):
+            raise TypeError(f"facets must be a list of the names of fields, got {facets!r}")
+        facets = list(dict.fromkeys(facets))
+    conditions = parse_where(where)
+    return SearchRequest(int(k), by, order or DEFAULT_ORDER, conditions, approximate, facets)
 
 
 def check_radius(radius: int) -> None:
@@ -68,12 +61,6 @@ def check_radius(radius: int) -> None:
 def check_wait(wait: float) -> None:
     """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
     check_number("wait", wait, at_least=0, at_most=86_400)
-
-
-def check_not_empty(query: Query | None) -> None:
-    """Refuse a text that has nothing in it."""
-    if isinstance(query, str) and not query.strip():
-        raise ValueError("the query is empty: give a text to search for")
 
 
 def check_wanted(text: str, wanted: TermQuery) -> TermQuery:

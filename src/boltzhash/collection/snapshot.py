@@ -27,10 +27,8 @@ from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.requests import (
     SearchRequest,
-    check_not_empty,
     check_radius,
     check_wanted,
-    checked_facets,
     checked_search,
 )
 from boltzhash.collection.store import (
@@ -100,7 +98,7 @@ class Snapshot:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
+        self._inner.close()
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.location}, generation {self.generation}>"
@@ -176,11 +174,16 @@ class Snapshot:
             empty list counts these alone. By both, documents that only their codes bring are hits
             beyond those that match.
         """
-        check_not_empty(query)
-        counted = checked_facets(facets)
+        if isinstance(query, str) and not query.strip():
+            raise ValueError("the query is empty: give a text to search for")
         coded = coded_query(self.hasher, query, features)
         request = checked_search(
-            self.hasher, coded, k, by=by, where=where, order=order, approximate=approximate
+            *(self.hasher, coded, k),
+            by=by,
+            where=where,
+            order=order,
+            approximate=approximate,
+            facets=facets,
         )
         matching: Mask | None = None
         if coded.text is None or request.by == "codes":
@@ -192,8 +195,8 @@ class Snapshot:
                 coded, wanted, words, request.k, request.conditions, by=request.by
             )
         answer = self._answer(hits, coded, request.conditions, request.by)
-        if counted is not None:
-            answer = with_counts(answer, self._inner, request.conditions, matching, counted)
+        if request.facets is not None:
+            answer = with_counts(answer, self._inner, request.conditions, matching, request.facets)
         return _pointed_out(answer)
 
     def more_like(
@@ -210,9 +213,7 @@ class Snapshot:
         if found is None:
             raise KeyError(f"there is no document with the id {id!r} in {self.location}")
         coded = like_coded(self.hasher, found)
-        request = checked_search(
-            self.hasher, coded, k, by=by, where=where, order=None, approximate=False
-        )
+        request = checked_search(self.hasher, coded, k, by=by, where=where)
         if request.by == "codes":
             hits = self._nearest(coded, request._replace(k=k + 1), whole=True)
         else:

@@ -376,7 +376,7 @@ def test_who_cannot_lock_is_not_given_half_of_a_write(
             reader.begin()
             writer.delete([1])
             with pytest.raises(CollectionBusyError, match="was written while it was read"):
-                Newest(reader).rows("SELECT id FROM documents")
+                reader.rows("SELECT id FROM documents")
             reader.end()
             assert reader.begin().n_documents == 99
             reader.end()
@@ -468,6 +468,49 @@ def test_readers_follow_changes_too_many_to_log(path: Path, hasher: LSH) -> None
         writer.upsert([{"id": 11_500, "text": "star planet"}])
         assert answers(reader) == answers(writer)
         Newest(reader).check()
+
+
+def test_an_idle_reader_pins_nothing(filled: Path) -> None:
+    """After snapshots were closed, and answers given, the log can be cut to nothing."""
+    log = filled / f"{DATABASE}-wal"
+    with Collection.open(filled) as reader, Collection.open(filled) as writer:
+        answers(reader)
+        unfinished = iter(reader)
+        next(unfinished)
+        writer.delete([1])
+        for is_held, busy in ((True, 1), (False, 0)):
+            if not is_held:
+                unfinished.close()  # type: ignore[attr-defined]
+            with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
+                told = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            assert told[0] == busy
+        assert log.stat().st_size == 0
+
+
+def test_a_database_that_was_restored_is_noticed_while_it_is_open(filled: Path) -> None:
+    """Its generation comes to the same number again, with other documents in it."""
+    with Collection.open(filled) as collection, collection.snapshot() as before:
+        with contextlib.closing(sqlite3.connect(":memory:")) as saved:
+            with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
+                connection.backup(saved)
+            collection.upsert([{"id": 1, "text": "comet wave"}])
+            last = Newest(collection).state.version
+            assert collection.search("comet", by="words").ids == [1]
+            with contextlib.closing(sqlite3.connect(filled / DATABASE)) as connection:
+                saved.backup(connection)
+        assert collection.search("comet", by="words").ids == []
+        collection.upsert([{"id": 2, "text": "storm wave"}])
+        assert Newest(collection).state.generation == last.generation
+        assert Newest(collection).state.token != last.token
+        assert collection.search("comet", by="words").ids == []
+        assert collection.search("storm wave", 1).ids == [2]
+        codes = [hit.code for hit in collection.search("moon orbit", 200, by="codes")]
+        assert sorted(codes) == sorted(
+            map(bytes, collection.hasher.encode(d.text for d in collection))
+        )
+        assert before.search("comet", by="words").ids == []
+        assert [document.id for document in before] == list(range(100))
+        Newest(collection).check()
 
 
 def test_an_iteration_is_of_one_generation(filled: Path) -> None:

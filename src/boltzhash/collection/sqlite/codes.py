@@ -70,6 +70,8 @@ class PackedCodes:
         self.in_memory = no_rows(mapped.codes.shape[1]) if in_memory is None else in_memory
         self.near = RadiusSearch(np.ascontiguousarray(mapped.codes)) if near is None else near
         self.n_stale = 0 if stale is None else int(np.count_nonzero(stale))
+        places = mapped.places  # without a gap if nothing was ever deleted
+        self._has_no_gap = bool(len(places) and places[-1] - places[0] == len(places) - 1)
         self._masks: list[tuple[Mask, Mask]] = []  # the last ones, by document and by row
 
     def __len__(self) -> int:
@@ -171,7 +173,7 @@ class PackedCodes:
     def _rows_of(self, places: Places) -> Places:
         """The mapped rows with these keys; any row for others."""
         mapped = self.mapped.places
-        if self._has_no_gap():
+        if self._has_no_gap:
             return np.asarray(np.clip(places - mapped[0], 0, len(mapped) - 1))
         rows = np.searchsorted(mapped, places)
         rows[rows == len(mapped)] = 0
@@ -182,13 +184,9 @@ class PackedCodes:
         mapped = self.mapped.places
         if self.kind.bits:
             return mapped >> self.kind.bits
-        if self._has_no_gap():
+        if self._has_no_gap:
             return slice(int(mapped[0]), int(mapped[-1]) + 1)
         return mapped
-
-    def _has_no_gap(self) -> bool:
-        mapped = self.mapped.places
-        return bool(len(mapped) and mapped[-1] - mapped[0] == len(mapped) - 1)
 
     def _are_in_order(self) -> bool:
         """Whether all in memory come after all that are mapped: nothing was overwritten."""

@@ -98,12 +98,11 @@ class Database:
     def begin(self) -> StateRow:
         """Begin to read one committed generation, whatever others write until :meth:`end`."""
         self.check_there()
-        with self.lock, self.plain_errors():
+        with self.lock:
             if self._users == 0:
                 if self._rest is not None and self._at_rest() != self._rest:
-                    self.connection.close()
-                    self._open()  # now perhaps with the writer's lock
-                self.connection.execute("BEGIN")
+                    self._open_again()  # now perhaps with the writer's lock
+                self.rows("BEGIN")
             self._users += 1
         try:
             return self.state()
@@ -112,20 +111,21 @@ class Database:
             raise
 
     def end(self) -> None:
-        with self.lock, self.plain_errors():
+        with self.lock:
             self._users = max(self._users - 1, 0)
             if self._users == 0 and self.connection.in_transaction:
                 self.connection.execute("COMMIT")
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a statement that reads."""
+        """All rows of a statement that reads, or begins to."""
         try:
             with self.lock:
                 return self.connection.execute(sql, parameters).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _in_plain_words(error, self.path, self.wait) from error
         finally:
-            self.refuse_torn()
+            if self._rest is not None:
+                self.refuse_torn()
 
     def refuse_torn(self) -> None:
         """Raise if another process has written to a file that this one cannot lock."""
@@ -159,15 +159,12 @@ class Database:
                 raise
         self.check_there(has_written=True)
 
-    def is_there(self) -> bool:
-        """Whether the file that was opened is still the folder's.
-
-        SQLite does not notice if not: it goes on in a file that has no name any more.
-        """
-        return file_at(self._absolute) == self.file
-
     def check_there(self, *, has_written: bool = False) -> None:
-        if not self.is_there():
+        """Raise if the file that was opened is no longer the folder's.
+
+        SQLite does not notice: it goes on in a file that has no name any more.
+        """
+        if file_at(self._absolute) != self.file:
             raise gone(self._absolute, self.path, has_written=has_written)
 
     def state(self) -> StateRow:
@@ -226,11 +223,15 @@ class Database:
         else:  # without write permission the only lock file there can be is another writer's
             self._connect("mode=ro")
 
+    def _open_again(self) -> None:
+        with self.plain_errors():
+            self.connection.close()
+            self._open()
+
     def _open_again_to_write(self) -> None:
         """When the disk was full there was only reading; perhaps there is room now."""
         if not self._users:
-            self.connection.close()
-            self._open()
+            self._open_again()
         if self._no_room is not None:
             raise self._no_room
 

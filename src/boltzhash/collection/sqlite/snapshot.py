@@ -77,7 +77,7 @@ class Owner(Protocol):
     shown: str
     folder: Path
 
-    def end(self, database: Database) -> None: ...
+    def keep(self, database: Database) -> None: ...
 
     def follow_words(
         self, copies: Copies, database: Database, row: StateRow, words: Analyzer
@@ -97,7 +97,8 @@ class SqliteSnapshot:
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._store.end(self._database)
+            self._database.end()
+            self._store.keep(self._database)
 
     @property
     def _reading(self) -> Database:

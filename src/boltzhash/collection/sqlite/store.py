@@ -99,7 +99,8 @@ class SqliteStore:
                 with self._following:
                     row, copies = self._followed(database)
         except BaseException:
-            self.end(database)
+            database.end()
+            self.keep(database)
             raise
         return SqliteSnapshot(self, database, row, copies)
 
@@ -124,12 +125,8 @@ class SqliteStore:
             database.file = self._file
             return database
 
-    def end(self, database: Database) -> None:
-        """Give back a connection that has read."""
-        database.end()
-        self._keep(database)
-
-    def _keep(self, database: Database) -> None:
+    def keep(self, database: Database) -> None:
+        """Take back a connection."""
         if database is self._alone:
             return
         if self._is_closed or len(self._idle) >= _IDLE:
@@ -214,7 +211,7 @@ class SqliteStore:
         try:
             yield database
         finally:
-            self._keep(database)
+            self.keep(database)
 
     def _caught_up(self, added: Added, *, has_deleted: bool = False) -> None:
         """After a write: copies catch up, so that the next search does not wait."""
@@ -227,7 +224,8 @@ class SqliteStore:
                 if has_deleted:
                     self._words.forget_all_but(row.n_documents, copies.codes.places())
         finally:
-            self.end(database)
+            database.end()
+            self.keep(database)
         if has_deleted:
             with self._free_connection() as database:
                 maintenance.free_room(database)
