@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from boltzhash import CorrSH
 from boltzhash.collection.drift import LATEST, measured_drift
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Given, coded_documents
+from boltzhash.encoding.coding import Input, coded_documents
 from boltzhash.metrics import precision
 from experiments.results.files import Result, read_all, rounded, write
 from experiments.runs.corpora import checksum
@@ -142,7 +142,7 @@ def measure(name: str, how: str, seed: int, scene: Scene, fit: Fitted) -> Result
 
 def _drift(model: CorrSH, scene: Scene) -> dict[str, Any]:
     """What a collection would say whose latest documents are the new ones."""
-    latest = [Given(Document(row["id"], row["text"])) for row in scene.new[-LATEST:]]
+    latest = [Input(Document(row["id"], row["text"])) for row in scene.new[-LATEST:]]
     drift = measured_drift(model, coded_documents(model, latest))
     assert drift is not None  # it was fitted now
     return drift.as_json()

@@ -21,7 +21,7 @@ from boltzhash.collection.filters import parse_where
 from boltzhash.collection.models import Coder
 from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Given, coded_documents
+from boltzhash.encoding.coding import Input, coded_documents
 from boltzhash.errors import CollectionBusyError, CollectionError
 from snapshots import Newest, run_in
 
@@ -224,7 +224,7 @@ def test_what_a_cluster_has_hashed_is_written(
         collection.add(documents(5))
         store = collection.store
         for coder in (hasher, other_hasher):
-            batch = [Given(document) for document in given]
+            batch = [Input(document) for document in given]
             made_by = Coder(coder.fingerprint(), coder)
             coded = CodedBatch(made_by, batch, coded_documents(coder, batch))
             write_batches(

@@ -31,7 +31,7 @@ from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.drift import LATEST, measured_drift
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Given, coded_documents
+from boltzhash.encoding.coding import Input, coded_documents
 from boltzhash.encoding.model_files import ModelFile
 from boltzhash.errors import ChangedDocumentsError, CollectionBusyError, DuplicateIdError
 from boltzhash.search.relevance import BESIDE_WEIGHT, agreement
@@ -497,7 +497,7 @@ def test_drift_is_that_of_the_documents_inserted_last(engine: Any, hasher: Hashe
     left = [i for i in range(len(texts)) if i not in (20, LATEST + 10, LATEST + 59)]
     documents = [Document(i, "bread" if i == 3 else texts[i]) for i in left[-LATEST:]]
     assert documents[0].id == 58
-    expected = measured_drift(hasher, coded_documents(hasher, [Given(d) for d in documents]))
+    expected = measured_drift(hasher, coded_documents(hasher, [Input(d) for d in documents]))
     assert Newest(collection).drift() == expected
     assert expected is not None
     assert expected.documents == LATEST

@@ -11,7 +11,7 @@ from boltzhash import ITQ, LSH, CorrSH, Hasher
 from boltzhash.codes import bit_balance, unpack
 from boltzhash.collection.drift import ENOUGH, measured_drift
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import Coded, Given, coded_documents
+from boltzhash.encoding.coding import Coded, Input, coded_documents
 from small_corpus import TOPICS
 
 
@@ -23,7 +23,7 @@ def texts(n: int, *topics: str, seed: int) -> list[str]:
 
 
 def coded(hasher: Hasher, some: list[str]) -> list[Coded]:
-    return coded_documents(hasher, [Given(Document(i, t)) for i, t in enumerate(some)])
+    return coded_documents(hasher, [Input(Document(i, t)) for i, t in enumerate(some)])
 
 
 OLD = texts(300, *TOPICS, seed=0)
@@ -91,7 +91,7 @@ def test_few_documents_and_codes_from_vectors_say_nothing(hasher: Hasher) -> Non
     assert (few.is_worth_fitting, enough.is_worth_fitting) == (None, True)
     vectors = np.random.default_rng(0).normal(size=(300, 4))
     of_vectors = CorrSH(16, epochs=1, hidden_units=20).fit(OLD, features=vectors)
-    given = [Given(Document(i, t), v) for i, (t, v) in enumerate(zip(newer, vectors, strict=False))]
+    given = [Input(Document(i, t), v) for i, (t, v) in enumerate(zip(newer, vectors, strict=False))]
     drift = measured_drift(of_vectors, coded_documents(of_vectors, given))
     assert drift is not None
     assert drift.is_worth_fitting is None

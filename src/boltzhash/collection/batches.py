@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from boltzhash.collection.models import Coder
 from boltzhash.collection.store import Store, Transaction
-from boltzhash.encoding.coding import Coded, Given, coded_documents
+from boltzhash.encoding.coding import Coded, Input, coded_documents
 
 
 class CodedBatch(NamedTuple):
     """Documents as they were given, and as a model has coded them."""
 
     coder: Coder
-    given: list[Given]
+    given: list[Input]
     coded: list[Coded]
 
 
 WriteBatch = Callable[[Transaction, CodedBatch], None]
 
 
-def coded_batch(coder: Coder, given: list[Given], passages: int | None) -> CodedBatch:
+def coded_batch(coder: Coder, given: list[Input], passages: int | None) -> CodedBatch:
     return CodedBatch(coder, given, coded_documents(coder.hasher, given, passages=passages))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from boltzhash.collection.batches import CodedBatch, write_batches
 from boltzhash.collection.collection import Collection
 from boltzhash.collection.models import Coder
-from boltzhash.encoding.coding import Given
+from boltzhash.encoding.coding import Input
 from boltzhash.encoding.ray import documents_encoded_on_ray
 
 
@@ -48,7 +48,7 @@ def add_from(
         shards=shards,
     ) as encoded:
         batches = (
-            CodedBatch(coder, [Given(coded.document) for coded in batch], batch)
+            CodedBatch(coder, [Input(coded.document) for coded in batch], batch)
             for batch in encoded
         )
         return write_batches(

@@ -25,7 +25,7 @@ from boltzhash.collection.snapshot import Snapshot
 from boltzhash.collection.store import BATCH, OnBatch, Store, Transaction
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Documents, Id, check_id, checked_documents
-from boltzhash.encoding.coding import Given, Query, given_documents
+from boltzhash.encoding.coding import Input, Query, inputs_of
 from boltzhash.errors import CollectionBusyError
 from boltzhash.hashers import Hasher
 from boltzhash.hashers.shared.features import check_finite, check_rows
@@ -361,7 +361,7 @@ class Collection:
             coder = self._coder = Coder(model, self.store.load_model(model))
         return coder
 
-    def _given(self, documents: Documents, features: Any) -> Iterator[Given]:
+    def _given(self, documents: Documents, features: Any) -> Iterator[Input]:
         """Documents with their vectors, those checked as a whole before anything is written."""
         hasher = self._coder.hasher
         if features is not None or hasher.n_feature_columns is not None:
@@ -371,12 +371,12 @@ class Collection:
             if isinstance(documents, list | tuple):
                 check_rows(len(dense), len(documents))
             check_finite(dense)
-        return given_documents(checked_documents(documents), dense)
+        return inputs_of(checked_documents(documents), dense)
 
-    def _write_batches(self, documents: Iterator[Given], write: WriteBatch) -> int:
+    def _write_batches(self, documents: Iterator[Input], write: WriteBatch) -> int:
         """Hash batches on all cores and write each in its own transaction, in order."""
 
-        def code(given: list[Given]) -> CodedBatch:
+        def code(given: list[Input]) -> CodedBatch:
             return coded_batch(self._coder, given, self.store.passages)
 
         batches = in_threads(code, in_batches(documents, BATCH))

@@ -8,7 +8,7 @@ from boltzhash.collection.locations import FOLDER, Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.collection.store import BATCH, StoreSnapshot, all_coded
-from boltzhash.encoding.coding import Given, coded_documents
+from boltzhash.encoding.coding import Input, coded_documents
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
 from boltzhash.storage.folders import atomic_folder
@@ -26,7 +26,7 @@ def check_coded(snapshot: StoreSnapshot, shown: str, hasher: Hasher) -> None:
     n = 0
     for batch in in_batches(all_coded(snapshot), BATCH):
         can_hash = hasher.n_feature_columns is None
-        if can_hash and coded_documents(hasher, [Given(c.document) for c in batch]) != batch:
+        if can_hash and coded_documents(hasher, [Input(c.document) for c in batch]) != batch:
             raise CollectionError(
                 f"{shown} is damaged: codes of documents {n} to {n + len(batch) - 1} are not "
                 "those of their texts"

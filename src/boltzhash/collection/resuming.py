@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from boltzhash.encoding.coding import Given
+from boltzhash.encoding.coding import Input
 from boltzhash.errors import ChangedDocumentsError
 
 
@@ -17,9 +17,9 @@ class Trail:
 
     >>> from boltzhash.corpus import Document
     >>> first, second = Trail(), Trail()
-    >>> first.follow([Given(Document("a", "x")), Given(Document("b", "y"))])
-    >>> second.follow([Given(Document("a", "x"))])
-    >>> second.follow([Given(Document("b", "y"))])
+    >>> first.follow([Input(Document("a", "x")), Input(Document("b", "y"))])
+    >>> second.follow([Input(Document("a", "x"))])
+    >>> second.follow([Input(Document("b", "y"))])
     >>> first.note("corpus") == second.note("corpus")
     True
     """
@@ -30,7 +30,7 @@ class Trail:
         self._checksum = b""
         self.what = "ids, texts or metadata"  # that a checksum is of
 
-    def follow(self, some: Iterable[Given]) -> None:
+    def follow(self, some: Iterable[Input]) -> None:
         for document, vector in some:
             content = json.dumps(document, ensure_ascii=False, sort_keys=True).encode()
             if vector is not None:
@@ -46,7 +46,7 @@ class Trail:
         return {"name": name, "done": self.done, "last_id": self._last_id, "checksum": checksum}
 
 
-def trail_of(documents: Iterator[Given], came_to: dict[str, Any]) -> Trail:
+def trail_of(documents: Iterator[Input], came_to: dict[str, Any]) -> Trail:
     """Take those documents that were added before; raises if they are not the same."""
     trail = Trail()
     trail.follow(itertools.islice(documents, came_to["done"]))

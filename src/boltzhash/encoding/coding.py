@@ -26,22 +26,22 @@ Query = str | Codes
 _AT_ONCE = 1024  # passages that are hashed together: a document may have thousands
 
 
-class Given(NamedTuple):
+class Input(NamedTuple):
     """A document, and its vector (n_columns,) if its code is made from that and not from its words."""
 
     document: Document
     vector: NDArray[np.float64] | None = None
 
 
-def given_documents(documents: Iterable[Document], features: Features | None) -> Iterator[Given]:
+def inputs_of(documents: Iterable[Document], features: Features | None) -> Iterator[Input]:
     """Each document with its row; refused before the last is given if the numbers differ.
 
     >>> documents = [Document("a", "one"), Document("b", "two")]
-    >>> [given.vector.tolist() for given in given_documents(documents, np.eye(2))]
+    >>> [given.vector.tolist() for given in inputs_of(documents, np.eye(2))]
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if features is None:
-        yield from map(Given, documents)
+        yield from map(Input, documents)
         return
     remaining, rows = iter(documents), feature_rows(features)
     document, n = next(remaining, None), 0
@@ -51,7 +51,7 @@ def given_documents(documents: Iterable[Document], features: Features | None) ->
         if n > len(features) or following is None:
             rest = 0 if following is None else 1 + sum(1 for _ in remaining)
             check_rows(len(features), n + rest)
-        yield Given(document, next(rows))
+        yield Input(document, next(rows))
         document = following
     check_rows(len(features), n)
 
@@ -130,7 +130,7 @@ def coded_passages(
 
 
 def coded_documents(
-    hasher: Hasher, batch: Sequence[Given], *, passages: int | None = None
+    hasher: Hasher, batch: Sequence[Input], *, passages: int | None = None
 ) -> list[Coded]:
     """A batch of documents with their codes, and with those of their passages of so many words."""
     documents = [given.document for given in batch]
@@ -211,10 +211,10 @@ def coded_queries(hasher: Hasher, texts: Sequence[str]) -> list[CodedQuery]:
     rows = hasher.tfidf(texts)
     margins = hasher.margins(rows)
     known = np.diff(rows.indptr).tolist()
-    return [
-        CodedQuery(*query, weight)
-        for query in zip(texts, pack(margins > 0), known, margins, strict=True)
-    ]
+    coded = []
+    for query in zip(texts, pack(margins > 0), known, margins, strict=True):
+        coded.append(CodedQuery(*query, weight))
+    return coded
 
 
 def _coded_features(hasher: Hasher, text: str | None, features: Any) -> CodedQuery:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +112,10 @@ class Finder:
         index = WordIndex([segment], np.arange(len(documents)))
         codes = _Codes(self._index, self._codes)
 
-        with_phrases = having_phrases(analyzer, lambda rows: [documents[row] for row in rows])
+        def documents_at(rows: Rows) -> list[Document]:
+            return [documents[row] for row in rows]
+
+        with_phrases = partial(having_phrases, analyzer, documents_at)
         for query in coded:
             wanted = parsed(query.text or "", analyzer)
             best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)

@@ -85,18 +85,17 @@ class Ranked(NamedTuple):
 
 
 def having_phrases(
-    analyzer: Analyzer, documents_at: Callable[[Places], Sequence[Document]]
-) -> Callable[[Places, Phrases], Places]:
-    """Says which of some places have all of some phrases in their documents."""
-
-    def with_phrases(places: Places, phrases: Phrases) -> Places:
-        kept = [
-            all(has_phrase(document, phrase, analyzer) for phrase in phrases)
-            for document in documents_at(places)
-        ]
-        return np.asarray(places[np.array(kept, dtype=np.bool_)])
-
-    return with_phrases
+    analyzer: Analyzer,
+    documents_at: Callable[[Places], Sequence[Document]],
+    places: Places,
+    phrases: Phrases,
+) -> Places:
+    """Those of some places whose documents have all of some phrases."""
+    kept = [
+        all(has_phrase(document, phrase, analyzer) for phrase in phrases)
+        for document in documents_at(places)
+    ]
+    return np.asarray(places[np.array(kept, dtype=np.bool_)])
 
 
 def rank(

@@ -108,13 +108,11 @@ def count_words(texts: Iterable[str], counter: Counter, *, grow: bool = False) -
     counts = []
     for block in blocks_of(texts):
         counts.append(counter.count(block, grow=grow))
-    return joined(counts)
+    return counts[0] if len(counts) == 1 else joined(counts)
 
 
 def joined(blocks: list[Counts]) -> Counts:
     """The documents of all blocks, one after the other."""
-    if len(blocks) == 1:
-        return blocks[0]
     ends, n_values = [np.zeros(1, dtype=np.int64)], 0
     for block in blocks:
         ends.append(n_values + block.ends[1:])  # a block may have no documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -134,7 +135,7 @@ class PostgresSnapshot:
         index = self._store.words.index(self._reading, words, asked_of(wanted))
         allowed = self._passing(conditions, index.size) if conditions else None
         codes = FilteredCodes(self._run, self._codes, conditions, allowed)
-        with_phrases = having_phrases(words, self.documents_at)
+        with_phrases = partial(having_phrases, words, self.documents_at)
         best = rank(index, codes, query, wanted, allowed, with_phrases, k, by=by)
         found = dict(self._at(best.places, CODED, coded_of, self._codes.with_documents))
         hits = best.hits(found[place] for place in best.places.tolist())

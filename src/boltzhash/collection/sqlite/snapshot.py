@@ -142,7 +142,7 @@ class SqliteSnapshot:
         whole: bool = False,
     ) -> Found:
         database, row = self._reading, self._row
-        with_phrases = having_phrases(words, partial(documents_at, database))
+        with_phrases = partial(having_phrases, words, partial(documents_at, database))
         allowed = self.copies.filter.allowed(database, conditions)
         codes, n = self._codes_to_rank(query, whole=whole), k
         if isinstance(codes, BestPassages):
