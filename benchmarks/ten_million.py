@@ -427,7 +427,7 @@ def make_map(run: Run) -> Results:
         with collection.snapshot() as now:
             fitted = fit_map(now.rows(), now.state.model)
             save_map(collection, with_names(now, fitted))
-        return {**taken.until_now(), "points": len(fitted.places)}
+        return {**taken.until_now(), "points": len(fitted.numbers)}
 
 
 def backup(run: Run) -> Results:

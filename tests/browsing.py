@@ -13,7 +13,7 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.collection import Collection
-from boltzhash.server.map_file import StoredMap, save_map
+from boltzhash.server.map_file import StoredMap, save_map, with_names
 from snapshots import Newest
 
 AXE = Path(__file__).parents[1] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
@@ -54,7 +54,7 @@ def site(
         rows = Newest(collection).rows()
         grid = np.array([[i % 10, i // 10] for i in range(len(rows.places))], dtype=np.float32)
         stored = StoredMap(corrsh.fingerprint(), rows.places, rows.codes, grid / 10)
-        save_map(collection, stored)
+        save_map(collection, with_names(Newest(collection), stored))
     with serve(folder) as service:
         yield service
 

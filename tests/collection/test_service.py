@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boltzhash import Hasher
-from boltzhash.server.map_file import StoredMap, save_map
+from boltzhash.server.map_file import StoredMap, save_map, with_names
 from boltzhash.server.settings import Settings
 from services import KEY, serving_in_a_thread
 from snapshots import Newest
@@ -108,7 +108,8 @@ def test_the_map(client: httpx.Client, collection: Any) -> None:
     assert client.get("/v1/map").json()["made"] is False
     rows, model = Newest(collection).rows(), Newest(collection).state.model
     points = np.linspace(0, 1, 36, dtype=np.float32).reshape(18, 2)
-    save_map(collection, StoredMap(model, rows.places, rows.codes, points))
+    stored = StoredMap(model, rows.places, rows.codes, points)
+    save_map(collection, with_names(Newest(collection), stored))
     shown = client.get("/v1/map", params={"field": "topic"}).json()
     assert shown["numbers"] == rows.places.tolist()
     assert shown["x"] == np.round(points[:, 0] * 65535).astype(int).tolist()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from boltzhash import Hasher
 from boltzhash.collection import Collection
-from boltzhash.server.duplicates import Asked, DuplicateGroups
+from boltzhash.server.duplicates import DuplicateGroups, DuplicateQuery
 from snapshots import Newest
 
 TEXT = "the captain of the ship looks at the moon and the stars above the harbour every night"
@@ -26,7 +26,7 @@ def test_the_most_similar_come_first_then_the_largest(tmp_path: Path, lsh: Hashe
     ]
     with Collection.create(tmp_path / "collection", lsh) as collection:
         collection.add(documents)
-        told = DuplicateGroups().page(Newest(collection), Asked(0.7, "first"), 0, 10)
+        told = DuplicateGroups().page(Newest(collection), DuplicateQuery(0.7, "first"), 0, 10)
         stored = {group.kept: group for group in Newest(collection).duplicates(0.7)}
     assert [group["kept"] for group in told["groups"]] == ["twice", "copied", "edited"]
     assert [group["size"] for group in told["groups"]] == [3, 2, 3]

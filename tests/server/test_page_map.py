@@ -15,7 +15,7 @@ import pytest
 
 from boltzhash import LSH
 from boltzhash.collection import Collection
-from boltzhash.server.map_file import StoredMap, save_map
+from boltzhash.server.map_file import StoredMap, save_map, with_names
 from browsing import Watched, until, violations
 from snapshots import Newest
 
@@ -53,7 +53,8 @@ def atlas(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., Any]) -
         collection.add([{"id": f"document {i}", "text": text} for i, text in enumerate(texts)])
         rows = Newest(collection).rows()
         placed = np.clip(np.array(points), 0, 1).astype(np.float32)
-        save_map(collection, StoredMap(hasher.fingerprint(), rows.places, rows.codes, placed))
+        stored = StoredMap(hasher.fingerprint(), rows.places, rows.codes, placed)
+        save_map(collection, with_names(Newest(collection), stored))
     with serve(folder) as service:
         yield Atlas(service, folder, placed, service.client.get("/v1/map").json())
 
@@ -340,7 +341,7 @@ def test_a_search_within_a_region_is_a_longer_one_without_the_rest(
         assert len(expected) == 30
         found = atlas.service.post("/v1/map/search", **asked, region=region, k=30).json()["hits"]
         assert [hit["id"] for hit in found] == expected
-        assert [f"document {number_of[hit['place']]}" for hit in found] == expected
+        assert [f"document {number_of[hit['number']]}" for hit in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -329,23 +329,6 @@ def test_a_filter_that_nothing_can_match_is_pointed_out(watched: Watched) -> Non
 # What stays where it is
 
 
-@pytest.mark.parametrize("width", [360, 820, 1600])
-def test_the_header_does_not_jump(browser: Any, site: Any, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 740})
-    watched = Watched(context.new_page(), site.address)
-    boxes = (
-        "[...document.querySelectorAll('header, header *')].map(e => e.getBoundingClientRect())"
-        ".map(b => [b.x, b.y, b.width, b.height])"
-    )
-    places = [
-        watched.open(query).evaluate(boxes)
-        for query in ("", "?q=moon", "?view=map", "?view=duplicates")
-    ]
-    assert all(place == places[0] for place in places)
-    context.close()
-    assert watched.complaints == []
-
-
 def test_the_focus_stays_where_it_was(watched: Watched, site: Any) -> None:
     page = watched.open("?q=moon")
     until_shown(page, found_by(site, "moon"))
@@ -378,64 +361,6 @@ def test_after_trying_again_the_focus_is_on_a_hit(browser: Any, site: Any) -> No
     page.wait_for_selector(".hit")
     assert page.evaluate("document.activeElement.innerText") == titles(page)[0]
     context.close()
-
-
-def test_the_focus_goes_on_to_the_groups_that_are_new(watched: Watched) -> None:
-    def twice_as_many(route: Any) -> None:
-        first = re.sub(r"offset=\d+", "offset=0", route.request.url)
-        response = route.fetch(url=first)
-        told = response.json()
-        route.fulfill(response=response, json={**told, "n_groups": 2 * len(told["groups"])})
-
-    watched.page.route("**/v1/duplicates*", twice_as_many)
-    page = watched.open("?view=duplicates")
-    n = page.locator(".group").count()
-    assert n > 0
-    page.get_by_role("button", name="Show more").click()
-    until(page, f"document.querySelectorAll('.group').length > {n}")
-    assert page.evaluate(f"document.activeElement === document.querySelectorAll('.group h2')[{n}]")
-
-
-# Loading
-
-
-LOADING = {
-    "stats": ("", ".skeleton.for-box"),
-    "overview": ("", ".welcome .skeleton"),
-    "search": ("?q=moon", ".skeleton.for-hit"),
-    "duplicates*": ("?view=duplicates", ".skeleton.for-sides"),
-}
-
-
-@pytest.mark.parametrize("path", LOADING)
-def test_loading_shows_shapes(watched: Watched, path: str) -> None:
-    query, shape = LOADING[path]
-    held = Held(watched.page, path)
-    watched.page.goto(f"{watched.address}/{query}")
-    held.wait(1)
-    page = watched.page
-    page.wait_for_selector(shape)
-    assert page.locator(".waiting").count() == 0
-    assert page.locator(".skeletons[role=status]").first.inner_text().strip() == "Loading"
-    held.routes[0].continue_()
-    until(page, f"document.querySelectorAll('{shape}').length === 0")
-
-
-def test_reading_and_comparing_show_shapes(watched: Watched) -> None:
-    page = watched.open("?q=moon")
-    held = Held(page, "documents/get")
-    page.locator(".title").first.click()
-    page.wait_for_selector("dialog .skeleton")
-    held.wait(1)
-    held.routes[0].continue_()
-    page.wait_for_selector("dialog .text")
-    page.keyboard.press("Escape")
-    why = Held(page, "explain")
-    page.get_by_role("button", name="Why?").first.click()
-    page.wait_for_selector(".reasons .skeleton")
-    why.wait(1)
-    why.routes[0].continue_()
-    page.wait_for_selector(".reasons h4")
 
 
 @pytest.mark.parametrize("view", ["constructor", "__proto__", "toString", "nothing", ""])
@@ -625,13 +550,3 @@ def test_axe_finds_nothing_in_what_opens(browser: Any, site: Any, state: str, sc
     assert violations(page) == []
     context.close()
     assert watched.complaints == []
-
-
-def test_axe_finds_nothing_while_it_loads(watched: Watched) -> None:
-    held = Held(watched.page, "search")
-    watched.page.goto(f"{watched.address}/?q=moon")
-    held.wait(1)
-    watched.page.wait_for_selector(".skeleton.for-hit")
-    assert violations(watched.page) == []
-    held.routes[0].continue_()
-    watched.page.wait_for_selector(".hit")

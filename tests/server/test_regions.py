@@ -87,8 +87,6 @@ def test_regions_are_kept_with_the_map_and_damage_is_named(folder: Path) -> None
         assert len(named.regions.parents) == 3
         told = MapView().view(Newest(collection), None)
         assert [region["words"] for region in told["regions"]] == named.regions.words
-        save_map(collection, named._replace(regions=None))  # as before there were regions
-        assert MapView().view(Newest(collection), None)["regions"] == told["regions"]
         collection.add(
             [{"id": "later", "text": Newest(collection).documents_at(rows.places[40:41])[0].text}]
         )

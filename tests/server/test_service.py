@@ -335,11 +335,6 @@ def test_facets_count_what_matches(served: Any, documents: Any) -> None:
     assert "'topik' (is 'topic' meant?)" in misspelt["warning"]
 
 
-def test_an_answer_says_how_long_it_took(served: Any) -> None:
-    answer = served.post("/v1/search", text="star").json()
-    assert 0 < answer["milliseconds"] < 30_000  # for which the client waits
-
-
 def test_a_query_of_unknown_words_says_so_and_finds_by_its_words(
     serve: Callable[..., Any], folder: Path
 ) -> None:
@@ -558,12 +553,6 @@ def test_stats_and_documents(served: Any, documents: Any) -> None:
         (d["id"], d["text"], d["metadata"]) for d in (documents[-1], documents[61])
     ]
     assert got[0]["title"] == "A copy"
-
-
-def test_there_is_no_map_until_one_is_made(served: Any) -> None:
-    answer = served.client.get("/v1/map").json()
-    assert answer["made"] is False
-    assert "boltzhash map" in answer["message"]
 
 
 # Writing

@@ -147,5 +147,5 @@ def make_map(options: argparse.Namespace) -> int:
             fitted = fit_map(rows, model, seed=options.seed, verbose=shows_progress)
             stored = with_names(now, fitted)
         save_map(collection, stored)
-        location, n = collection.location, len(stored.places)
+        location, n = collection.location, len(stored.numbers)
     return report(options, {"map": location, "documents": n}, f"{location}: a map of {n} documents")

@@ -71,7 +71,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def app_of_worker() -> FastAPI:
-    """What each worker process serves; its settings are in the environment."""
+    """Make the service of a worker process, whose settings are in the environment."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     return create_app(Settings.from_environment())
 

@@ -55,11 +55,11 @@ def serve_tools(location: str) -> None:
 
 def tools_of(collection: Collection) -> MCPServer:
     """A server of MCP with the tools of a collection."""
-    n, place = len(collection), collection.location
+    n, location = len(collection), collection.location
     server: MCPServer = MCPServer(
         "boltzhash",
         version=__version__,
-        instructions=f"A collection of {n} documents, {place}. search finds documents by meaning and "
+        instructions=f"A collection of {n} documents, {location}. search finds documents by meaning and "
         "words; get_document reads one; similar_documents finds more like it; overview says what there "
         "is and which metadata fields can be filtered by. Nothing can be changed.",
         log_level="WARNING",
@@ -72,26 +72,26 @@ def tools_of(collection: Collection) -> MCPServer:
     return server
 
 
-def telling(tool: Callable[P, Result]) -> Callable[P, Result]:
-    """What was asked wrongly is told to the assistant; anything else is an error of the server."""
+def explained(tool: Callable[P, Result]) -> Callable[P, Result]:
+    """Tell the assistant about wrong arguments; anything else is an error of the server."""
 
     @wraps(tool)
-    def told(*args: P.args, **kwargs: P.kwargs) -> Result:
+    def called(*args: P.args, **kwargs: P.kwargs) -> Result:
         try:
             return tool(*args, **kwargs)
         except (TypeError, ValueError) as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return called
 
 
 class Tools:
-    """What an assistant can ask of a collection."""
+    """The tools that an assistant can call."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
-    @telling
+    @explained
     def search(
         self,
         question: Question,
@@ -104,13 +104,13 @@ class Tools:
     ) -> Result:
         """Find the documents that answer a question best, by words and by meaning, best first."""
         answer = self._collection.search(question, k, where=where, facets=facets)
-        found = shown(answer)
+        found = as_result(answer)
         if facets is not None:
             found["total"] = answer.total
             found["facets"] = {name: values_of(facet) for name, facet in answer.facets.items()}
         return found
 
-    @telling
+    @explained
     def get_document(
         self,
         id: DocumentId,
@@ -131,15 +131,15 @@ class Tools:
             "next_start": start + len(text) if start + len(text) < len(document.text) else None,
         }
 
-    @telling
+    @explained
     def similar_documents(self, id: DocumentId, k: Many = 10, where: Where = None) -> Result:
         """Find the documents most like one of the collection, best first, itself left out."""
         try:
-            return shown(self._collection.more_like(id, k, where=where))
+            return as_result(self._collection.more_like(id, k, where=where))
         except KeyError:
             raise no_such_document(id) from None
 
-    @telling
+    @explained
     def overview(self) -> Result:
         """Say what is in the collection: how many documents, and the metadata fields with the commonest
         values of each and how many documents have them."""
@@ -160,18 +160,18 @@ def no_such_document(id: str | int) -> ValueError:
     )
 
 
-def shown(answer: Answer) -> Result:
+def as_result(answer: Answer) -> Result:
     """An answer with metadata and the line of each text that tells most, without whole texts."""
     hits = [
         {
             "id": hit.id,
-            "score": told.get("score"),
+            "score": shown.get("score"),
             "distance": hit.distance,
-            "snippet": told["snippet"],
-            **({"passage": told["passage"]} if "passage" in told else {}),
+            "snippet": shown["snippet"],
+            **({"passage": shown["passage"]} if "passage" in shown else {}),
             "metadata": (hit.document.metadata if hit.document is not None else None) or {},
         }
-        for hit, told in zip(answer, answer.as_json()["hits"], strict=True)
+        for hit, shown in zip(answer, answer.as_json()["hits"], strict=True)
     ]
     return {"by": answer.by, "hits": hits, "warning": answer.warning}
 

@@ -12,8 +12,8 @@ from boltzhash.server.refusals import RefusedError
 from boltzhash.server.settings import MAX_DUPLICATES_AMONG, MAX_IN_GROUP, MAX_LISTED_IN_GROUP
 
 
-class Asked(NamedTuple):
-    """What groups are found by."""
+class DuplicateQuery(NamedTuple):
+    """A similarity, and which document of a group is kept."""
 
     min_similarity: float
     keep: str
@@ -21,7 +21,7 @@ class Asked(NamedTuple):
 
 class _Found(NamedTuple):
     generation: int
-    asked: Asked
+    query: DuplicateQuery
     groups: list[DuplicateGroup]
 
 
@@ -33,13 +33,13 @@ class DuplicateGroups:
 
     def page(
         self,
-        collection: Snapshot,
-        asked: Asked,
+        snapshot: Snapshot,
+        query: DuplicateQuery,
         offset: int,
         limit: int,
         on_batch: OnBatch | None = None,
     ) -> answers.Duplicates:
-        now = collection.state
+        now = snapshot.state
         if now.n_documents > MAX_DUPLICATES_AMONG:
             raise RefusedError(
                 422,
@@ -47,24 +47,22 @@ class DuplicateGroups:
                 f"for here among at most {MAX_DUPLICATES_AMONG}. Use `boltzhash duplicates`",
             )
         last = self._last
-        if last is None or (last.generation, last.asked) != (now.generation, asked):
-            found = collection.duplicates(asked.min_similarity, keep=asked.keep, on_batch=on_batch)
+        if last is None or (last.generation, last.query) != (now.generation, query):
+            found = snapshot.duplicates(query.min_similarity, keep=query.keep, on_batch=on_batch)
             groups = sorted(found, key=_rank)
-            last = self._last = _Found(now.generation, asked, groups)
+            last = self._last = _Found(now.generation, query, groups)
         return {
             "generation": now.generation,
-            "min_similarity": asked.min_similarity,
-            "keep": asked.keep,
+            "min_similarity": query.min_similarity,
+            "keep": query.keep,
             "n_groups": len(last.groups),
             "n_extra": sum(len(group.duplicates) for group in last.groups),
-            "groups": [
-                _as_json(collection, group) for group in last.groups[offset : offset + limit]
-            ],
+            "groups": [_as_json(snapshot, group) for group in last.groups[offset : offset + limit]],
         }
 
 
 def _least_similarity(group: DuplicateGroup) -> float:
-    """Of the duplicate that is least like the document kept: what is true of the whole group."""
+    """The similarity of the duplicate that is least like the document kept."""
     return min(duplicate.similarity for duplicate in group.duplicates)
 
 
@@ -73,7 +71,7 @@ def _rank(group: DuplicateGroup) -> tuple[float, int]:
     return -_least_similarity(group), -len(group.duplicates)
 
 
-def _as_json(collection: Snapshot, group: DuplicateGroup) -> answers.Group:
+def _as_json(snapshot: Snapshot, group: DuplicateGroup) -> answers.Group:
     listed = group.duplicates[:MAX_LISTED_IN_GROUP]
     shown = [group.kept, *(duplicate.id for duplicate in listed)][:MAX_IN_GROUP]
     return {
@@ -84,5 +82,5 @@ def _as_json(collection: Snapshot, group: DuplicateGroup) -> answers.Group:
             {"id": shown_id(duplicate.id), "similarity": duplicate.similarity}
             for duplicate in listed
         ],
-        "documents": stored_documents(collection, shown),
+        "documents": stored_documents(snapshot, shown),
     }

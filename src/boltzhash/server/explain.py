@@ -1,4 +1,4 @@
-"""Which bits of a hit agree with a query, and the words that the bits stand for."""
+"""The bits of a hit that agree with a query, and the words that bits stand for."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class BitWords:
         self._model: str | None = None
         self._sides: Sides = [], []
 
-    def of(self, collection: Snapshot) -> Sides:
+    def of(self, snapshot: Snapshot) -> Sides:
         """The words of the model's bits, from the documents of the first request."""
-        model = collection.state.model
+        model = snapshot.state.model
         with self._lock:
             if self._model != model:
-                rows = collection.rows()
+                rows = snapshot.rows()
                 known = np.flatnonzero(rows.known)
                 read = known[:: max(1, -(-len(known) // _READ))]
-                texts = [d.text for d in collection.documents_at(rows.places[read])]
-                occurrences = Occurrences.in_texts(collection.hasher, texts)
-                self._sides = side_words(occurrences, unpack(rows.codes[read]), collection.words)
+                texts = [d.text for d in snapshot.documents_at(rows.places[read])]
+                occurrences = Occurrences.in_texts(snapshot.hasher, texts)
+                self._sides = side_words(occurrences, unpack(rows.codes[read]), snapshot.words)
                 self._model = model
             return self._sides
 
@@ -71,25 +71,25 @@ def side_words(occurrences: Occurrences, bits: Bits, cut: Analyzer) -> Sides:
 
 
 def explain_hit(
-    collection: Snapshot,
+    snapshot: Snapshot,
     bit_words: BitWords,
     query: TextQuery | IdQuery | CodeQuery,
     id_: Id,
     found_by: str | None = None,
 ) -> answers.Explanation:
-    """Which bits of a document agree with a query's, and the words behind them.
+    """Compare the bits of a document with a query's, and name the words behind them.
 
     ``found_by`` is the code that it was found by, if that is not its own but a passage's.
     """
-    now = collection.state
-    sides = bit_words.of(collection)
-    stored = stored_document(collection, id_)
+    now = snapshot.state
+    sides = bit_words.of(snapshot)
+    stored = stored_document(snapshot, id_)
     document, code = stored.document, np.frombuffer(stored.code, np.uint8)
     if found_by is not None:
         code = parse_code(found_by, now.n_bits)
-    asked, tokens, sought = _asked(collection, query)
+    wanted, tokens, sought = _parsed(snapshot, query)
     theirs = set(tokenize(document.text))
-    on, agree = unpack(code[None])[0], unpack((code ^ asked)[None])[0] == 0
+    on, agree = unpack(code[None])[0], unpack((code ^ wanted)[None])[0] == 0
     bits: list[answers.BitAgreement] = []
     for bit in range(now.n_bits):
         words = sides[int(on[bit])][bit]
@@ -104,29 +104,29 @@ def explain_hit(
             }
         )
     shared = words_in(f"{document.text}\n{title_of(document)}", sought)
-    telling = telling_words(collection.hasher, document.text)
+    telling = telling_words(snapshot.hasher, document.text)
     rank = {word: i for i, word in enumerate(telling)}
     return {
         "generation": now.generation,
         "distance": int((~agree).sum()),
-        "query_code": asked.tobytes().hex(),
+        "query_code": wanted.tobytes().hex(),
         "document_code": code.tobytes().hex(),
         "shared_words": sorted(shared, key=lambda word: rank.get(word, len(rank)))[:_SHARED],
         "bits": bits,
     }
 
 
-def _asked(
-    collection: Snapshot, query: TextQuery | IdQuery | CodeQuery
+def _parsed(
+    snapshot: Snapshot, query: TextQuery | IdQuery | CodeQuery
 ) -> tuple[Codes, set[str], Sought]:
     """A query as a code, as words that models count, and as words that documents are found by."""
-    cut = collection.words
+    cut = snapshot.words
     if isinstance(query, TextQuery):
-        hasher = collection.hasher
+        hasher = snapshot.hasher
         code = code_of(hasher, coded_query(hasher, query.text, query.features))
         return code, set(tokenize(query.text)), Sought.by_query(cut, query.text)
     if isinstance(query, IdQuery):
-        stored = stored_document(collection, query.id)
+        stored = stored_document(snapshot, query.id)
         document, code = stored.document, np.frombuffer(stored.code, np.uint8)
         return code, set(tokenize(document.text)), Sought.by_document(cut, document)
-    return parse_code(query.code, collection.hasher.n_bits), set(), Sought(frozenset(), cut)
+    return parse_code(query.code, snapshot.hasher.n_bits), set(), Sought(frozenset(), cut)

@@ -111,7 +111,7 @@ class Guard:
             status = 500  # something further out answers that way
             raise
         finally:
-            # By the pattern of the route: paths that clients make up must not become labels.
+            # Labels are patterns of routes: paths that clients make up must not become labels.
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.observe(method, route, status, time.perf_counter() - start)
 
@@ -222,37 +222,37 @@ class Guard:
 
 
 def is_key(settings: Settings, headers: Headers) -> bool:
-    """Whether a request carries the key for writing."""
-    scheme, _, given = headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and _is_same(given, settings.api_key)
+    """Return true if a request carries the key for writing."""
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and _is_same(credentials, settings.api_key)
 
 
 def may_read(settings: Settings, headers: Headers) -> bool:
-    """Whether a request may be answered: with a key for reading, if it carries one of the two.
+    """Return true if no key for reading is set, or if a request carries one of the two keys.
 
     As a password, too, with any user: a browser asks for that, and then the page works.
     """
     if settings.read_key is None:
         return True
-    scheme, _, given = headers.get("authorization", "").partition(" ")
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":
         with contextlib.suppress(ValueError):
-            decoded = base64.b64decode(given.strip(), validate=True).decode("latin-1")
-            given, scheme = decoded.partition(":")[2], "bearer"
+            decoded = base64.b64decode(credentials.strip(), validate=True).decode("latin-1")
+            credentials, scheme = decoded.partition(":")[2], "bearer"
     keys = (settings.read_key, settings.api_key)
-    return scheme.lower() == "bearer" and any(_is_same(given, key) for key in keys)
+    return scheme.lower() == "bearer" and any(_is_same(credentials, key) for key in keys)
 
 
-def _is_same(given: str, key: str | None) -> bool:
+def _is_same(candidate: str, key: str | None) -> bool:
     """Digests are compared, in constant time."""
     if key is None:
         return False
-    theirs = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
+    theirs = hashlib.sha256(candidate.strip().encode("latin-1", "replace")).digest()
     return hmac.compare_digest(hashlib.sha256(key.encode()).digest(), theirs)
 
 
 def _is_embedded_elsewhere(headers: Headers) -> bool:
-    """Whether a page of another site loads this as a picture, a script or a frame.
+    """Return true if a page of another site loads this as a picture, a script or a frame.
 
     Browsers send no Origin with those, but say so in another header. Following a link to us is fine.
     """

@@ -28,37 +28,39 @@ _TITLE_LENGTH = 120
 _TELLING_WORDS = 20
 
 
-def search_text(collection: Snapshot, asked: SearchRequest) -> answers.FoundIn:
-    answer = collection.search(
-        asked.text,
-        asked.offset + asked.k,
-        features=asked.features,
-        by=asked.by,
-        where=asked.where,
-        order=asked.order,
-        facets=asked.facets,
+def search_text(snapshot: Snapshot, request: SearchRequest) -> answers.FoundIn:
+    answer = snapshot.search(
+        request.text,
+        request.offset + request.k,
+        features=request.features,
+        by=request.by,
+        where=request.where,
+        order=request.order,
+        facets=request.facets,
     )
-    sought = None if asked.text is None else Sought.by_query(collection.words, asked.text)
-    return found(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
+    sought = None if request.text is None else Sought.by_query(snapshot.words, request.text)
+    return found(snapshot, answer, sought, request.offset, with_reasons=request.reasons)
 
 
-def search_similar(collection: Snapshot, asked: SimilarRequest) -> answers.FoundIn:
+def search_similar(snapshot: Snapshot, request: SimilarRequest) -> answers.FoundIn:
     """The documents most like a document, without itself."""
-    document = stored_document(collection, asked.id).document
-    answer = collection.more_like(asked.id, asked.offset + asked.k, by=asked.by, where=asked.where)
-    sought = sought_like(collection, document)
-    return found(collection, answer, sought, asked.offset, with_reasons=asked.reasons)
+    document = stored_document(snapshot, request.id).document
+    answer = snapshot.more_like(
+        request.id, request.offset + request.k, by=request.by, where=request.where
+    )
+    sought = sought_like(snapshot, document)
+    return found(snapshot, answer, sought, request.offset, with_reasons=request.reasons)
 
 
-def search_code(collection: Snapshot, asked: NearestRequest) -> answers.FoundIn:
-    code = parse_code(asked.code, collection.state.n_bits)
-    k = asked.offset + asked.k
-    answer = collection.search(code, k, where=asked.where, facets=asked.facets)
-    return found(collection, answer, offset=asked.offset)
+def search_code(snapshot: Snapshot, request: NearestRequest) -> answers.FoundIn:
+    code = parse_code(request.code, snapshot.state.n_bits)
+    k = request.offset + request.k
+    answer = snapshot.search(code, k, where=request.where, facets=request.facets)
+    return found(snapshot, answer, offset=request.offset)
 
 
 def found(
-    collection: Snapshot,
+    snapshot: Snapshot,
     answer: Answer,
     sought: Sought | None = None,
     offset: int = 0,
@@ -66,8 +68,8 @@ def found(
     with_reasons: bool = False,
 ) -> answers.FoundIn:
     """The hits from ``offset`` on, with the words that were sought marked."""
-    hits, hasher = answer.hits[offset:], collection.hasher
-    sought = sought or Sought(frozenset(), collection.words)
+    hits, hasher = answer.hits[offset:], snapshot.hasher
+    sought = sought or Sought(frozenset(), snapshot.words)
     margins = None
     if answer.by != "words" and answer.known_words != 0 and answer.code is not None:
         margins = sureness(answer.code, answer.margins)
@@ -83,7 +85,7 @@ def found(
         for one, reason in zip(shown, reasons(hasher, documents, sought, margins), strict=True):
             one["reasons"] = reason
     result: answers.FoundIn = {
-        "generation": collection.state.generation,
+        "generation": snapshot.state.generation,
         "query": {
             "code": None if answer.code is None else answer.code.tobytes().hex(),
             "by": answer.by,
@@ -131,8 +133,8 @@ def _hit(hit: Hit, sought: Sought, by_code: float) -> answers.Hit:
     return shown
 
 
-def stored_document(collection: Snapshot, id_: Id) -> Coded:
-    stored = collection.find([id_])
+def stored_document(snapshot: Snapshot, id_: Id) -> Coded:
+    stored = snapshot.find([id_])
     if id_ not in stored:
         raise RefusedError(
             404, f"there is no document with the id {id_!r}", code="no_such_document"
@@ -140,10 +142,10 @@ def stored_document(collection: Snapshot, id_: Id) -> Coded:
     return stored[id_]
 
 
-def stored_documents(collection: Snapshot, ids: Iterable[Id]) -> list[answers.StoredDocument]:
+def stored_documents(snapshot: Snapshot, ids: Iterable[Id]) -> list[answers.StoredDocument]:
     """Whole documents; ids that do not exist are left out."""
     ids = list(ids)
-    stored = collection.find(ids)
+    stored = snapshot.find(ids)
     return [whole_document(stored[id_]) for id_ in ids if id_ in stored]
 
 
@@ -209,9 +211,9 @@ def telling_words(hasher: Hasher, text: str) -> list[str]:
     return [hasher.tfidf_.words_[column] for column in row.indices[heaviest]]
 
 
-def sought_like(collection: Snapshot, document: Document) -> Sought:
+def sought_like(snapshot: Snapshot, document: Document) -> Sought:
     """The words of a document to mark in others: all would be too many, if the model knows some."""
-    telling = telling_words(collection.hasher, document.text)
+    telling = telling_words(snapshot.hasher, document.text)
     if not telling:
-        return Sought.by_document(collection.words, document)
-    return Sought(frozenset(collection.words.terms(" ".join(telling))), collection.words)
+        return Sought.by_document(snapshot.words, document)
+    return Sought(frozenset(snapshot.words.terms(" ".join(telling))), snapshot.words)

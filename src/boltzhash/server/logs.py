@@ -13,17 +13,17 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="-")
 _ACCEPTED = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")  # of what a proxy calls a request
 
 
-def note_request_id(given: str | None) -> str:
-    """What the request is called in the log from here on: as it was given, if that is a plain name.
+def note_request_id(header: str | None) -> str:
+    """Name the request in the log from here on: by its header, if that is a plain name.
 
     >>> note_request_id("from-the-proxy-7")
     'from-the-proxy-7'
     >>> len(note_request_id("two words"))
     32
     """
-    taken = given if given is not None and _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
-    _request_id.set(taken)
-    return taken
+    name = header if header is not None and _ACCEPTED.fullmatch(header) else uuid.uuid4().hex
+    _request_id.set(name)
+    return name
 
 
 class Lines(logging.Formatter):

@@ -1,7 +1,7 @@
 """The map of a collection: one point per document, near those with similar codes.
 
 ``boltzhash map`` fits UMAP to the Hamming distances of at most 100,000 codes and keeps the points
-with the collection: places.npy, codes.npy and points.npy, and the regions of the map with their names:
+with the collection: numbers.npy, codes.npy and points.npy, and the regions of the map with their names:
 regions.npy and regions.json. Documents that are not among them, or whose code has changed since, are
 placed among their nearest when the map is viewed.
 """
@@ -36,7 +36,7 @@ N_NEIGHBOURS = 25
 _NEAREST = 5  # a document that came later is placed at their mean
 _SPREAD = 0.004  # of the map's width, so that such documents do not lie on top of each other
 
-_ARRAYS = ("places", "codes", "points")
+_ARRAYS = ("numbers", "codes", "points")
 _REGIONS = "regions"
 _READ_AT_ONCE = 1024  # documents
 
@@ -44,13 +44,13 @@ Points = NDArray[np.float32]
 
 
 class StoredMap(NamedTuple):
-    """Places of documents in the order of insertion, their codes, and points between 0 and 1."""
+    """Doc numbers, in the order of insertion, codes, and points between 0 and 1."""
 
     model: str
-    places: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     codes: Codes
     points: Points
-    regions: Regions | None = None  # of the points; None if they have not been named yet
+    regions: Regions | None = None  # None until they are named
 
 
 def fit_map(rows: Rows, model: str, *, seed: int = 0, verbose: bool = False) -> StoredMap:
@@ -121,13 +121,13 @@ def _scaled(points: Any) -> Points:
 
 def with_names(collection: Snapshot, stored: StoredMap) -> StoredMap:
     """The map with its regions, named by the words of the documents as they are now."""
-    ids = collection.ids_at(stored.places)
+    ids = collection.ids_at(stored.numbers)
     there = np.array([id_ is not None for id_ in ids], dtype=bool)
     texts = ["" for _ in ids]
     (still,) = np.nonzero(there)
     for start in range(0, len(still), _READ_AT_ONCE):
         rows = still[start : start + _READ_AT_ONCE]
-        for row, document in zip(rows, collection.documents_at(stored.places[rows]), strict=True):
+        for row, document in zip(rows, collection.documents_at(stored.numbers[rows]), strict=True):
             texts[row] = document.text
     occurrences = Occurrences.in_texts(collection.hasher, texts)
     return stored._replace(regions=find_regions(stored.points, occurrences, collection.words))
@@ -140,7 +140,7 @@ def save_map(collection: Collection, stored: StoredMap) -> None:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "model": stored.model,
-        "n_documents": len(stored.places),
+        "n_documents": len(stored.numbers),
     }
     described = json.dumps(config, indent=2) + "\n"
     files = [ModelFile.of(f"{name}.npy", _npy(array)) for name, array in arrays.items()]
@@ -157,16 +157,16 @@ def load_map(collection: Snapshot) -> StoredMap | None:
     shown = collection.location
     try:
         config = check_config(json.loads(contents[CONFIG]), FORMAT, FORMAT_VERSION, shown)
-        places, codes, points = (
+        numbers, codes, points = (
             np.load(io.BytesIO(contents[f"{name}.npy"]), allow_pickle=False) for name in _ARRAYS
         )
         n = int(config["n_documents"])
         model = str(config["model"])
-        regions = _read_regions(contents, n) if f"{_REGIONS}.npy" in contents else None
+        regions = _read_regions(contents, n)
     except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
         raise ModelError(f"the map of {shown} is damaged: {error}") from error
     whole = (
-        (places.dtype, places.shape) == (np.dtype(np.int64), (n,))
+        (numbers.dtype, numbers.shape) == (np.dtype(np.int64), (n,))
         and (points.dtype, points.shape) == (np.dtype(np.float32), (n, 2))
         and (codes.dtype, codes.ndim, len(codes)) == (np.dtype(np.uint8), 2, n)
     )
@@ -175,11 +175,11 @@ def load_map(collection: Snapshot) -> StoredMap | None:
             f"the map of {shown} is damaged: its arrays are not those of {n} documents"
         )
     codes.flags.writeable = False
-    return StoredMap(model, places, codes, points, regions)
+    return StoredMap(model, numbers, codes, points, regions)
 
 
 def _regions_files(regions: Regions) -> list[ModelFile]:
-    told = {
+    described = {
         "parents": regions.parents.tolist(),
         "anchors": regions.anchors.tolist(),
         "spreads": regions.spreads.tolist(),
@@ -187,18 +187,18 @@ def _regions_files(regions: Regions) -> list[ModelFile]:
     }
     return [
         ModelFile.of(f"{_REGIONS}.npy", _npy(regions.of_point)),
-        ModelFile.of(f"{_REGIONS}.json", json.dumps(told, ensure_ascii=False).encode()),
+        ModelFile.of(f"{_REGIONS}.json", json.dumps(described, ensure_ascii=False).encode()),
     ]
 
 
 def _read_regions(contents: dict[str, bytes], n: int) -> Regions:
-    told = json.loads(contents[f"{_REGIONS}.json"])
+    described = json.loads(contents[f"{_REGIONS}.json"])
     regions = Regions(
         np.load(io.BytesIO(contents[f"{_REGIONS}.npy"]), allow_pickle=False),
-        np.array(told["parents"], dtype=np.int32),
-        np.array(told["anchors"], dtype=np.float32).reshape(-1, 2),
-        np.array(told["spreads"], dtype=np.float32),
-        told["words"],
+        np.array(described["parents"], dtype=np.int32),
+        np.array(described["anchors"], dtype=np.float32).reshape(-1, 2),
+        np.array(described["spreads"], dtype=np.float32),
+        described["words"],
     )
     n_regions = len(regions.parents)
     if (
@@ -217,12 +217,12 @@ def _npy(array: NDArray[Any]) -> bytes:
     return file.getvalue()
 
 
-def place_near(stored: StoredMap, codes: Codes, places: NDArray[np.int64]) -> Points:
+def point_near(stored: StoredMap, codes: Codes, numbers: NDArray[np.int64]) -> Points:
     """Points for documents that were not fitted: among their nearest, a little apart.
 
     >>> stored = StoredMap("", np.arange(2), np.array([[0], [255]], dtype=np.uint8),
     ...                    np.array([[0.25, 0.25], [0.75, 0.75]], dtype=np.float32))
-    >>> near = place_near(stored, np.array([[1]], dtype=np.uint8), np.array([9]))
+    >>> near = point_near(stored, np.array([[1]], dtype=np.uint8), np.array([9]))
     >>> bool(np.abs(near - 0.25).max() < 0.05)
     True
     """
@@ -234,7 +234,7 @@ def place_near(stored: StoredMap, codes: Codes, places: NDArray[np.int64]) -> Po
     weights = 4.0 ** -(distances - distances[:, :1]).astype(np.float64)
     weights /= weights.sum(axis=1, keepdims=True)
     points = (stored.points[rows] * weights[:, :, None]).sum(axis=1)
-    # By the golden angle, so that a document always gets the same point.
-    angles = places * 2.399963
+    # The golden angle, so that a document always gets the same point.
+    angles = numbers * 2.399963
     apart = np.stack([np.cos(angles), np.sin(angles)], axis=1) * _SPREAD
     return np.asarray(np.clip(points + apart, 0, 1), dtype=np.float32)

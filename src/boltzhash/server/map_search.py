@@ -20,48 +20,54 @@ _MORE = 6
 _MOST_READ = 20_000
 
 
-def search_on_map(collection: Snapshot, view: MapView, asked: MapSearchRequest) -> answers.FoundIn:
-    """By a text or like a document, or without either the most typical documents of a region."""
-    shown = view.shown(collection)
+def search_on_map(snapshot: Snapshot, view: MapView, request: MapSearchRequest) -> answers.FoundIn:
+    """Search by a text or like a document; without either, for what is typical of a region."""
+    shown = view.shown(snapshot)
     if isinstance(shown, str):
         raise RefusedError(404, shown)
-    if asked.text is not None and asked.id is not None:
+    if request.text is not None and request.id is not None:
         raise RefusedError(422, "a text and an id were given: ask for one of them")
-    search, sought = _search(collection, shown, asked)
-    members = None if asked.region is None else shown.ids_within(asked.region)
-    best = _best(search, asked.k, members)
-    result = found(collection, best, sought)
+    search, sought = _search(snapshot, shown, request)
+    members = None if request.region is None else shown.ids_within(request.region)
+    best = _best(search, request.k, members)
+    result = found(snapshot, best, sought)
     for hit, one in zip(result["hits"], best, strict=True):
         hit["number"] = shown.number_of.get(one.id)
     return result
 
 
 def _search(
-    collection: Snapshot, shown: ShownMap, asked: MapSearchRequest
+    snapshot: Snapshot, shown: ShownMap, request: MapSearchRequest
 ) -> tuple[Callable[[int], Answer], Sought | None]:
     """A search for the best k documents, and the words to mark in them."""
-    text, id_, region, by, where = asked.text, asked.id, asked.region, asked.by, asked.where
+    text, id_, region, by, where = (
+        request.text,
+        request.id,
+        request.region,
+        request.by,
+        request.where,
+    )
     if text is not None:
         return (
-            lambda k: collection.search(text, k, by=by, where=where),
-            Sought.by_query(collection.words, text),
+            lambda k: snapshot.search(text, k, by=by, where=where),
+            Sought.by_query(snapshot.words, text),
         )
     if id_ is not None:
-        document = stored_document(collection, id_).document
+        document = stored_document(snapshot, id_).document
         return (
-            lambda k: collection.more_like(id_, k, by=by, where=where),
-            sought_like(collection, document),
+            lambda k: snapshot.more_like(id_, k, by=by, where=where),
+            sought_like(snapshot, document),
         )
     if region is not None:
-        code = _typical_code(collection, shown, region)
-        return lambda k: collection.search(code, k, where=where), None
+        code = _typical_code(snapshot, shown, region)
+        return lambda k: snapshot.search(code, k, where=where), None
     raise RefusedError(422, "there is nothing to look for: give a text, an id or a region")
 
 
-def _typical_code(collection: Snapshot, shown: ShownMap, region: int) -> Codes:
+def _typical_code(snapshot: Snapshot, shown: ShownMap, region: int) -> Codes:
     """Each bit as most documents of a region have it."""
     rows = shown.rows[shown.has(region)]
-    bits = unpack(collection.rows().codes[rows])
+    bits = unpack(snapshot.rows().codes[rows])
     code: Codes = pack((2 * bits.sum(axis=0) > len(bits))[None])[0]
     return code
 
@@ -71,15 +77,15 @@ def _best(search: Callable[[int], Answer], k: int, among: Set[Id] | None) -> Ans
     if among is None:
         return search(k)
     k = min(k, len(among))
-    asked_for = _FIRST_READ
+    wanted = _FIRST_READ
     while True:
-        answer = search(asked_for)
+        answer = search(wanted)
         hits = [hit for hit in answer if hit.id in among][:k]
-        is_all = len(answer) < asked_for
-        if len(hits) == k or is_all or asked_for >= _MOST_READ:
+        is_all = len(answer) < wanted
+        if len(hits) == k or is_all or wanted >= _MOST_READ:
             break
-        asked_for = min(asked_for * _MORE, _MOST_READ)
+        wanted = min(wanted * _MORE, _MOST_READ)
     warning = answer.warning
     if len(hits) < k and not is_all:
-        warning = f"only the best {asked_for:,} documents of the collection were looked through"
+        warning = f"only the best {wanted:,} documents of the collection were looked through"
     return replace(answer, hits=hits, warning=warning, total=None)

@@ -21,8 +21,7 @@ from boltzhash.server.map_file import (
     Points,
     StoredMap,
     load_map,
-    place_near,
-    with_names,
+    point_near,
 )
 from boltzhash.server.refusals import RefusedError
 from boltzhash.server.regions import Regions
@@ -60,7 +59,7 @@ class ShownMap(NamedTuple):
     number_of: dict[Id, int]
 
     def has(self, region: int) -> NDArray[np.bool_]:
-        """Which points are in a region."""
+        """A mask of the points in a region."""
         n = len(self.regions.parents)
         if region >= n:
             raise RefusedError(404, f"the map has {n} regions, numbered from 0; got {region}")
@@ -81,19 +80,19 @@ class MapView:
         self._placed: dict[tuple[int, bytes], tuple[float, float]] = {}
         self._shown: ShownMap | None = None
 
-    def view(self, collection: Snapshot, field: str | None) -> answers.Map:
-        shown = self.shown(collection)
+    def view(self, snapshot: Snapshot, field: str | None) -> answers.Map:
+        shown = self.shown(snapshot)
         if isinstance(shown, str):
             return {
-                "generation": collection.state.generation,
+                "generation": snapshot.state.generation,
                 "made": False,
                 "message": shown,
             }
-        if field is not None and field not in collection.field_values(1):
+        if field is not None and field not in snapshot.field_values(1):
             raise RefusedError(404, f"no document has the metadata field {field!r}")
         colours = _Colours([], [])
         if field is not None:
-            colours = _colours(shown.numbers, _values(collection.column(field)))
+            colours = _colours(shown.numbers, _values(snapshot.column(field)))
         scaled = np.round(shown.points * 65535).astype(np.int64)
         return {
             "generation": shown.generation,
@@ -110,33 +109,31 @@ class MapView:
             "left_out": shown.left_out,
         }
 
-    def shown(self, collection: Snapshot) -> ShownMap | str:
-        """What there is to see in this generation, or why there is nothing."""
-        now = collection.state
+    def shown(self, snapshot: Snapshot) -> ShownMap | str:
+        """The map in this generation, or why there is none."""
+        now = snapshot.state
         with self._lock:
-            stored = self._read(collection)
+            stored = self._read(snapshot)
             if stored is None or stored.model != now.model:
                 return _HOW if stored is None else _OLD
-            if stored.regions is None:  # made before regions had names
-                stored = self._stored = with_names(collection, stored)
             kept = self._shown
             if kept is None or kept.generation != now.generation:
-                kept = self._shown = self._show(collection, stored, now.generation)
+                kept = self._shown = self._show(snapshot, stored, now.generation)
             return kept
 
-    def _read(self, collection: Snapshot) -> StoredMap | None:
+    def _read(self, snapshot: Snapshot) -> StoredMap | None:
         version = collection.store.files_version(MAP)
         if version != self._version:
-            self._stored, self._version = load_map(collection), version
+            self._stored, self._version = load_map(snapshot), version
             self._placed, self._shown = {}, None
         return self._stored
 
-    def _show(self, collection: Snapshot, stored: StoredMap, generation: int) -> ShownMap:
-        rows = collection.rows()
+    def _show(self, snapshot: Snapshot, stored: StoredMap, generation: int) -> ShownMap:
+        rows = snapshot.rows()
         chosen, points, of_point = self._points(stored, rows)
         numbers = rows.places[chosen]
-        ids = collection.ids_at(numbers)
-        assert stored.regions is not None  # shown sees to it
+        ids = snapshot.ids_at(numbers)
+        assert stored.regions is not None  # it is stored with names
         return ShownMap(
             generation,
             numbers,
@@ -157,9 +154,9 @@ class MapView:
         """Fitted documents that have not changed, and the newest others: rows, points, regions."""
         from scipy.spatial import cKDTree
 
-        at = np.searchsorted(stored.places, rows.places)
-        at[at == len(stored.places)] = 0
-        same = (stored.places[at] == rows.places) & (stored.codes[at] == rows.codes).all(axis=1)
+        at = np.searchsorted(stored.numbers, rows.places)
+        at[at == len(stored.numbers)] = 0
+        same = (stored.numbers[at] == rows.places) & (stored.codes[at] == rows.codes).all(axis=1)
         room = min(_MOST_PLACED, MAX_FITTED - int(same.sum()))
         later = np.flatnonzero(~same & rows.known)[::-1][: max(room, 0)][::-1]
         keys = [
@@ -169,12 +166,12 @@ class MapView:
         new = [i for i, key in enumerate(keys) if key not in self._placed]
         if new:
             which = later[new]
-            points = place_near(stored, rows.codes[which], rows.places[which]).tolist()
+            points = point_near(stored, rows.codes[which], rows.places[which]).tolist()
             self._placed.update(zip((keys[i] for i in new), map(tuple, points), strict=True))
         placed = np.array([self._placed[key] for key in keys], dtype=np.float32).reshape(-1, 2)
         self._placed = {key: self._placed[key] for key in keys}
         fitted = np.flatnonzero(same)
-        assert stored.regions is not None  # shown sees to it
+        assert stored.regions is not None  # it is stored with names
         of_point = stored.regions.of_point[at[fitted]]
         if len(placed):  # each in the region of the nearest point
             nearest = cKDTree(stored.points).query(placed)[1]

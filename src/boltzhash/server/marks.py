@@ -1,4 +1,4 @@
-"""Which words of a text were asked for, however they are inflected: to mark them, and to name them."""
+"""Words of a text that a query asks for, in any inflection: to mark and to name them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Sought(NamedTuple):
 
     @classmethod
     def by_query(cls, cut: Analyzer, text: str) -> Sought:
-        """What a question asks for: neither its stop words nor what it excludes."""
+        """The terms of a question, without its stop words and those that it excludes."""
         return cls(frozenset(parsed(text, cut).terms), cut)
 
     @classmethod
     def by_document(cls, cut: Analyzer, document: Document) -> Sought:
-        """What asks for more documents like one."""
+        """The terms that stand for a document in a search for more like it."""
         return cls(frozenset(like(document, cut).terms), cut)
 
     def is_in(self, text: str) -> bool:

@@ -54,7 +54,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self, documents: int | None, generation: int | None) -> bytes:
-        """What Prometheus reads; the two gauges are left out if there is no collection."""
+        """The text that Prometheus reads; the two gauges are left out if there is no collection."""
         from prometheus_client import CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 

@@ -1,4 +1,4 @@
-"""What a collection is about: its topics in words, and questions that it can answer.
+"""The topics of a collection in words, and questions that it can answer.
 
 Topics are groups of documents with codes near each other (k-means on the bits as −1 and +1), named by
 the words that are more frequent in a group than outside it. Questions are sentences of its documents.
@@ -64,11 +64,11 @@ class Overviews:
         self._last: answers.Overview | None = None
         self._made_at = 0.0
 
-    def view(self, collection: Snapshot) -> answers.Overview:
-        now = collection.state
+    def view(self, snapshot: Snapshot) -> answers.Overview:
+        now = snapshot.state
         last, age = self._last, time.monotonic() - self._made_at
         if last is None or (last["generation"] != now.generation and age > _SECONDS):
-            topics, questions = describe(collection)
+            topics, questions = describe(snapshot)
             last = self._last = {
                 "generation": now.generation,
                 "documents": now.n_documents,
@@ -79,37 +79,37 @@ class Overviews:
         return last
 
 
-def describe(collection: Snapshot) -> tuple[list[answers.Topic], list[str]]:
+def describe(snapshot: Snapshot) -> tuple[list[answers.Topic], list[str]]:
     """The topics of a collection, the largest first, and a question about each that has one."""
-    sampled = _sample(collection)
+    sampled = _sample(snapshot)
     if sampled is None:
         return [], []
     topics: list[answers.Topic] = []
     questions: list[str] = []
     sizes = np.bincount(sampled.groups)
     for group in np.argsort(-sizes, kind="stable").tolist():
-        words = _topic_words(collection, sampled, group)
+        words = _topic_words(snapshot, sampled, group)
         if words:
             share = round(float(sizes[group] / sizes.sum()), 4)
             topics.append({"words": words, "share": share})
-            questions.append(_question(collection, sampled, group) or " ".join(words[:2]))
+            questions.append(_question(snapshot, sampled, group) or " ".join(words[:2]))
     return topics, list(dict.fromkeys(questions))
 
 
-def _sample(collection: Snapshot) -> _Sampled | None:
-    rows = collection.rows()
+def _sample(snapshot: Snapshot) -> _Sampled | None:
+    rows = snapshot.rows()
     known = np.flatnonzero(rows.known)
     chosen = known[:: max(1, -(-len(known) // _LOOKED_AT))]
-    documents = collection.documents_at(rows.places[chosen])
+    documents = snapshot.documents_at(rows.places[chosen])
     if not documents:
         return None
     signs = unpack(rows.codes[chosen]).astype(np.float64) * 2 - 1
     n_topics = int(np.clip(np.sqrt(len(documents) / _PER_TOPIC), 1, _MOST_TOPICS))
     groups, nearness = grouped(signs, n_topics)
-    words = Occurrences.in_texts(collection.hasher, [document.text for document in documents])
+    words = Occurrences.in_texts(snapshot.hasher, [document.text for document in documents])
     inside = having(words.has, groups, n_topics)
     sizes = np.bincount(groups, minlength=n_topics)[:, None]
-    # Of all documents, not of those outside: so a single group has its commonest words.
+    # The share is one of all documents, not of those outside: so a single group has its commonest words.
     belonging = contrast(inside, sizes, inside.sum(axis=0) - inside, len(documents))
     return _Sampled(documents, groups, nearness, words.names, inside, belonging)
 
@@ -145,7 +145,7 @@ def _far_apart(points: Floats, n: int) -> Floats:
 
 
 def having(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats:
-    """How many documents of each group have each word, shape (n_groups, n_words).
+    """Count the documents of each group that have each word, shape (n_groups, n_words).
 
     >>> has_word = sparse.csr_matrix([[1.0, 1], [1, 0], [0, 1], [0, 1]])
     >>> having(has_word, np.array([0, 0, 1, 1]), 2).tolist()
@@ -156,20 +156,20 @@ def having(has_word: sparse.csr_matrix, groups: Groups, n_groups: int) -> Floats
     return np.asarray((members @ has_word).todense())
 
 
-def _topic_words(collection: Snapshot, sampled: _Sampled, group: int) -> list[str]:
+def _topic_words(snapshot: Snapshot, sampled: _Sampled, group: int) -> list[str]:
     """The words that belong to this group more than to any other, the strongest first."""
     here = sampled.belonging.argmax(axis=0) == group
     scores = np.where(here, sampled.belonging[group], 0)
     columns, counts = np.arange(len(scores)), sampled.having[group]
-    chosen = chosen_words(columns, scores, counts, sampled.names, _WORDS, collection.words)
+    chosen = chosen_words(columns, scores, counts, sampled.names, _WORDS, snapshot.words)
     return [sampled.names[column] for column in chosen]
 
 
-def _question(collection: Snapshot, sampled: _Sampled, group: int) -> str | None:
+def _question(snapshot: Snapshot, sampled: _Sampled, group: int) -> str | None:
     """A sentence of a document in the middle of a group, by which that document is found first."""
-    candidates = sorted(_sentences(collection.hasher, sampled, group))[:_TRIED]
+    candidates = sorted(_sentences(snapshot.hasher, sampled, group))[:_TRIED]
     for _, sentence, row in candidates:
-        if collection.search(sentence, 1).ids == [sampled.documents[row].id]:
+        if snapshot.search(sentence, 1).ids == [sampled.documents[row].id]:
             return sentence
     return None
 

@@ -1,4 +1,4 @@
-"""Why documents are hits, in words: those that were asked for, and those that are near in topic."""
+"""Reasons for hits, in words: those that were asked for, and those that are near in topic."""
 
 from __future__ import annotations
 

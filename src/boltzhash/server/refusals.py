@@ -25,7 +25,7 @@ from boltzhash.server.settings import MAX_HEADERS
 
 _log = logging.getLogger("uvicorn.error")
 
-# What programs tell errors apart by: a name for each status, and for what shares one.
+# Names of errors for programs: one for each status, and more where several share one.
 _CODES = {
     400: "bad_request",
     401: "key_needed",
@@ -129,7 +129,7 @@ def missing_host() -> RefusedError:
 
 
 def as_refusal(error: Exception) -> RefusedError:
-    """What a client is told about an error in the collection."""
+    """The refusal that tells a client about an error in the collection."""
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, CollectionBusyError):
@@ -171,10 +171,10 @@ async def answer_refusal(_: Request, error: Exception) -> Response:
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:
-    """What the framework refuses, in our words; or where it is without the slash at the end."""
+    """Say in our words why the framework refuses; or lead to the address without its last slash."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 404 and (place := _without_slash(request)) is not None:
-        return Response(status_code=307, headers={"location": place})
+    if error.status_code == 404 and (address := _without_slash(request)) is not None:
+        return Response(status_code=307, headers={"location": address})
     messages = {
         400: "the body must be JSON that is not nested deeper than a few hundred levels",
         404: "there is nothing at this address: /docs lists what there is",
@@ -201,7 +201,7 @@ def _without_slash(request: Request) -> str | None:
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:
-    """What is wrong with each field; what was sent is not repeated: it may be huge or hostile."""
+    """Name the problem of each field; the value is not repeated: it may be huge or hostile."""
     if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
         return error_response(
             415, "the body must come with the header content-type: application/json"

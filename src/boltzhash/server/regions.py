@@ -60,7 +60,7 @@ class Regions(NamedTuple):
         return counted
 
     def has(self, number: int) -> NDArray[np.bool_]:
-        """Which points are in a region."""
+        """A mask of the points in a region."""
         inside = np.zeros(len(self.of_point), dtype=bool)
         for region in self.on_path():
             inside |= region == number
@@ -84,7 +84,7 @@ def find_regions(points: Points, occurrences: Occurrences, cut: Analyzer) -> Reg
 
 
 def _scales(n: int) -> list[float]:
-    """How far density is smoothed, finest first.
+    """Widths over which density is smoothed, finest first.
 
     >>> [round(1 / scale) for scale in _scales(8763)]
     [81, 51, 32, 20]
@@ -119,7 +119,7 @@ def _peaks(density: NDArray[np.float64]) -> Ints:
     """
     rows, columns = density.shape
     numbers = np.arange(rows * columns).reshape(rows, columns)
-    # Of cells that are equally high the later is higher: no plateau is climbed to from two sides.
+    # If cells are equally high, the later is higher: no plateau is climbed to from two sides.
     around = np.pad(density + numbers * (density.max() * 1e-14), 1, constant_values=-np.inf)
     number_of = np.pad(numbers, 1)
     highest, climbed = around[1:-1, 1:-1].copy(), numbers.copy()
@@ -198,6 +198,6 @@ def _names(regions: Regions, occurrences: Occurrences, cut: Analyzer) -> list[li
 
 
 def _covers(columns: list[int], inside: NDArray[np.bool_], occurrences: Occurrences) -> bool:
-    """Whether enough of the documents have one of the words."""
+    """Return true if enough of the documents have one of the words."""
     has_one = occurrences.has[inside][:, columns].getnnz(axis=1) > 0
     return bool(has_one.mean() >= _LEAST_COVERED)

@@ -58,11 +58,11 @@ class LargeId(BaseModel):
     int64: Annotated[StrictStr, Field(pattern=_DIGITS)]
 
 
-def _integer_of(given: Any) -> Any:
+def _integer_of(value: Any) -> Any:
     """The integer that a :class:`LargeId` stands for; anything else as it is."""
-    if isinstance(given, dict) and given.keys() == {"int64"}:
-        return int(LargeId.model_validate(given).int64)
-    return given
+    if isinstance(value, dict) and value.keys() == {"int64"}:
+        return int(LargeId.model_validate(value).int64)
+    return value
 
 
 Id = Annotated[
@@ -104,7 +104,7 @@ Features = Annotated[
 
 
 def _check_where(where: dict[str, Any]) -> dict[str, Any]:
-    """What every filter must be, and no more of it than a service can answer quickly."""
+    """Refuse a filter that is wrong, or too large to be answered quickly."""
     try:
         on_fields = list(conditions_on_fields(parse_where(where)))
     except TypeError as error:
@@ -188,7 +188,7 @@ Offset = Annotated[
         ge=0,
         le=MAX_REACH - 1,
         description=f"How many hits to leave out; with k at most {MAX_REACH}, beyond which the order "
-        "is not worked out",
+        "is not computed",
     ),
 ]
 Facets = Annotated[

@@ -22,7 +22,7 @@ from boltzhash.collection import Collection, Snapshot
 from boltzhash.collection.duplicates import MIN_SIMILARITY
 from boltzhash.corpus.documents import Id
 from boltzhash.server import answers
-from boltzhash.server.duplicates import Asked
+from boltzhash.server.duplicates import DuplicateQuery
 from boltzhash.server.explain import explain_hit
 from boltzhash.server.guard import is_key
 from boltzhash.server.hits import (
@@ -95,9 +95,9 @@ class _Route(APIRoute):
                 if name not in known:
                     close = difflib.get_close_matches(name, known, 1)
                     meant = f" (is {close[0]!r} meant?)" if close else ""
-                    told = f"there are: {', '.join(known)}" if known else "this address takes none"
+                    those = f"there are: {', '.join(known)}" if known else "this address takes none"
                     raise RefusedError(
-                        422, f"there is no query parameter {name[:60]!a}{meant}; {told}"
+                        422, f"there is no query parameter {name[:60]!a}{meant}; {those}"
                     )
             return await handle(request)
 
@@ -175,19 +175,19 @@ async def _shared(
 
 
 @api.post("/search", tags=["search"])
-async def search(asked: SearchRequest, request: Request) -> answers.Hits:
+async def search(body: SearchRequest, request: Request) -> answers.Hits:
     """The documents that answer a text best, by their words and their codes."""
-    answer, milliseconds = await _timed(request, partial(search_text, asked=asked))
+    answer, milliseconds = await _timed(request, partial(search_text, request=body))
     return {**answer, "milliseconds": milliseconds}
 
 
 @api.post("/search/several", tags=["search"])
-async def search_several(asked: SearchesRequest, request: Request) -> answers.SearchesAnswer:
+async def search_several(body: SearchesRequest, request: Request) -> answers.SearchesAnswer:
     """Several searches in one request, all of one generation."""
 
     def work(collection: Snapshot) -> list[answers.FoundIn]:
         found = []
-        for number, query in enumerate(asked.queries):
+        for number, query in enumerate(body.queries):
             try:
                 found.append(search_text(collection, query))
             except ValueError as error:
@@ -200,25 +200,25 @@ async def search_several(asked: SearchesRequest, request: Request) -> answers.Se
 
 
 @api.post("/similar", tags=["search"], responses=_NOT_FOUND)
-async def similar(asked: SimilarRequest, request: Request) -> answers.Hits:
+async def similar(body: SimilarRequest, request: Request) -> answers.Hits:
     """More documents like one in the collection."""
-    answer, milliseconds = await _timed(request, partial(search_similar, asked=asked))
+    answer, milliseconds = await _timed(request, partial(search_similar, request=body))
     return {**answer, "milliseconds": milliseconds}
 
 
 @api.post("/nearest", tags=["search"])
-async def nearest(asked: NearestRequest, request: Request) -> answers.Hits:
+async def nearest(body: NearestRequest, request: Request) -> answers.Hits:
     """The documents whose codes are nearest to a code."""
-    answer, milliseconds = await _timed(request, partial(search_code, asked=asked))
+    answer, milliseconds = await _timed(request, partial(search_code, request=body))
     return {**answer, "milliseconds": milliseconds}
 
 
 @api.post("/explain", tags=["search"], responses=_NOT_FOUND)
-async def explain(asked: ExplainRequest, request: Request) -> answers.Explanation:
+async def explain(body: ExplainRequest, request: Request) -> answers.Explanation:
     """Why a document is a hit: which bits agree, and the words that they stand for."""
     service = _service(request)
     return await service.read(
-        lambda r: explain_hit(r, service.bit_words, asked.query, asked.id, asked.code)
+        lambda r: explain_hit(r, service.bit_words, body.query, body.id, body.code)
     )
 
 
@@ -276,9 +276,9 @@ def _meant_id(collection: Snapshot, text: str) -> Id:
 
 
 @api.post("/documents/get", tags=["documents"])
-async def get_documents(asked: GetRequest, request: Request) -> answers.Documents:
+async def get_documents(body: GetRequest, request: Request) -> answers.Documents:
     """Whole documents by id; those that do not exist are left out."""
-    return await _service(request).read(lambda r: _documents(r, asked.ids))
+    return await _service(request).read(lambda r: _documents(r, body.ids))
 
 
 def _documents(collection: Snapshot, ids: list[Id]) -> answers.Documents:
@@ -294,12 +294,12 @@ def _documents(collection: Snapshot, ids: list[Id]) -> answers.Documents:
     dependencies=[Depends(_need_key)],
     responses={**_WRITE_REFUSALS, **_errors({409: "An id already exists"})},
 )
-async def add_documents(asked: AddRequest, request: Request) -> answers.Written:
+async def add_documents(body: AddRequest, request: Request) -> answers.Written:
     """Add documents, or replace them: all or none. They are on disk when this answers."""
-    documents = [document.model_dump(exclude={"features"}) for document in asked.documents]
-    features = _features_of(asked.documents)
-    ids = Counter(document.id for document in asked.documents)
-    if not asked.overwrite and len(ids) < len(documents):
+    documents = [document.model_dump(exclude={"features"}) for document in body.documents]
+    features = _features_of(body.documents)
+    ids = Counter(document.id for document in body.documents)
+    if not body.overwrite and len(ids) < len(documents):
         ((twice, n),) = ids.most_common(1)
         raise RefusedError(
             409,
@@ -309,7 +309,7 @@ async def add_documents(asked: AddRequest, request: Request) -> answers.Written:
         )
 
     def work(collection: Collection) -> answers.Written:
-        write = collection.upsert if asked.overwrite else collection.add
+        write = collection.upsert if body.overwrite else collection.add
         write(documents, features=features)
         return {"generation": _written_generation(collection), "written": len(ids)}
 
@@ -343,11 +343,11 @@ def _written_generation(collection: Collection) -> int:
     dependencies=[Depends(_need_key)],
     responses=_WRITE_REFUSALS,
 )
-async def delete_documents(asked: DeleteRequest, request: Request) -> answers.Deleted:
+async def delete_documents(body: DeleteRequest, request: Request) -> answers.Deleted:
     """Delete documents by id; the answer says how many existed."""
 
     def work(collection: Collection) -> answers.Deleted:
-        deleted = collection.delete(asked.ids)
+        deleted = collection.delete(body.ids)
         return {"generation": _written_generation(collection), "deleted": deleted}
 
     return await _service(request).write(work)
@@ -358,7 +358,7 @@ async def delete_documents(asked: DeleteRequest, request: Request) -> answers.De
 
 @api.get("/stats", tags=["collection"])
 async def stats(request: Request) -> answers.Stats:
-    """What the collection holds and costs."""
+    """Documents, model, and the bytes that they take."""
     service = _service(request)
 
     def work(collection: Snapshot) -> answers.Stats:
@@ -373,7 +373,7 @@ async def stats(request: Request) -> answers.Stats:
 
 @api.get("/overview", response_model=answers.Overview, tags=["collection"])
 async def overview(request: Request) -> Response:
-    """What the collection is about: its topics in words, and questions that it can answer."""
+    """The topics of the collection in words, and questions that it can answer."""
     service = _service(request)
     return await _shared(
         request, service.overviews, "overview", lambda r, _: service.overview.view(r)
@@ -401,12 +401,12 @@ async def duplicates(
     limit: Annotated[int, Query(ge=1, le=MAX_GROUPS)] = 20,
 ) -> Response:
     """Groups of near-duplicates: a document to keep, and those whose texts are near its own."""
-    service, asked = _service(request), Asked(min_similarity, keep)
+    service, query = _service(request), DuplicateQuery(min_similarity, keep)
     return await _shared(
         request,
         service.comparisons,
-        (asked, offset, limit),
-        lambda r, job: service.duplicates.page(r, asked, offset, limit, job.check),
+        (query, offset, limit),
+        lambda r, job: service.duplicates.page(r, query, offset, limit, job.check),
     )
 
 
@@ -425,10 +425,10 @@ async def collection_map(
 
 
 @api.post("/map/search", tags=["collection"], responses=_NOT_FOUND)
-async def search_map(asked: MapSearchRequest, request: Request) -> answers.FoundIn:
+async def search_map(body: MapSearchRequest, request: Request) -> answers.FoundIn:
     """Hits with their points on the map, within one of its regions or everywhere."""
     service = _service(request)
-    return await service.read(lambda r: search_on_map(r, service.map, asked))
+    return await service.read(lambda r: search_on_map(r, service.map, body))
 
 
 @api.get("/map/{number}", tags=["collection"], responses=_NOT_FOUND)
@@ -451,13 +451,13 @@ async def map_point(
 
 @operations.get("/healthz")
 async def healthz() -> answers.Health:
-    """Whether the process answers."""
+    """Answers while the process runs."""
     return {"status": "ok"}
 
 
 @operations.get("/readyz", responses=_REFUSALS)
 async def readyz(request: Request) -> answers.Health:
-    """Whether the collection can be searched."""
+    """Answers while the collection can be searched."""
     await _service(request).read(len)
     return {"status": "ready"}
 

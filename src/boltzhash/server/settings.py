@@ -1,4 +1,4 @@
-"""What the service is told when it starts, and the limits that it keeps."""
+"""Settings of the service, and its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How documents spell the words of a model, which has one column for "sort", "sorts" and "sorting"."""
+"""Spellings of the words of a model, which has one column for "sort", "sorts" and "sorting"."""
 
 from __future__ import annotations
 

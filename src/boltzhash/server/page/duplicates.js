@@ -100,8 +100,8 @@ function groupSection(group, rank, go) {
           element("option", { value: String(i), selected: candidate === found }, candidate.title)))
       : element("h3", { dir: "auto" }, found.title);
     const row = group.documents.indexOf(found);
-    const standing = row === 0 ? "to keep" : `${percent(group.duplicates[row - 1].similarity)} like the one to keep`;
-    return element("article", {}, title, element("p", { class: "standing" }, standing), barcode(found.code, against),
+    const likeness = row === 0 ? "to keep" : `${percent(group.duplicates[row - 1].similarity)} like the one to keep`;
+    return element("article", {}, title, element("p", { class: "likeness" }, likeness), barcode(found.code, against),
       text,
       element("p", {}, element("button", { type: "button", class: "quiet", onclick: () =>
         openReader(found.id, { onLike: (id) => go({ view: "search", like: id }) }) }, "Read")));
