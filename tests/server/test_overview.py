@@ -12,8 +12,9 @@ from boltzhash import Hasher
 from boltzhash.codes import unpack
 from boltzhash.collection import Collection
 from boltzhash.server.marks import Sought
-from boltzhash.server.overview import Overviews, describe
+from boltzhash.server.overview import describe, overview
 from boltzhash.server.reasons import reasons
+from boltzhash.server.service import Recent
 from small_corpus import TOPICS
 from snapshots import Newest
 
@@ -79,8 +80,8 @@ def test_overviews_of_next_to_nothing(tmp_path: Path, lsh: Hasher) -> None:
 
 def test_an_overview_is_kept_for_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("boltzhash.server.overview.time.monotonic", lambda: clock[0])
-    kept = Overviews()
+    monkeypatch.setattr("boltzhash.server.service.time.monotonic", lambda: clock[0])
+    kept = Recent(overview, 60)
     with Collection.open(folder) as collection:
         first = kept.view(Newest(collection))
         collection.add([{"id": "new", "text": "moon star"}])

@@ -108,6 +108,7 @@ class Store(Protocol):
 
     shown: str  # the location without credentials
     passages: int | None  # about how many words a passage has, if documents are cut into passages
+    written_generation: int | None  # made by the last write through this object
 
     def close(self) -> None:
         """Release connections; snapshots that are open keep theirs."""

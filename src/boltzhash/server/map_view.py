@@ -122,7 +122,7 @@ class MapView:
             return kept
 
     def _read(self, snapshot: Snapshot) -> StoredMap | None:
-        version = collection.store.files_version(MAP)
+        version = snapshot.store.files_version(MAP)
         if version != self._version:
             self._stored, self._version = load_map(snapshot), version
             self._placed, self._shown = {}, None

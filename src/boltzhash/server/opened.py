@@ -24,7 +24,7 @@ class Opened:
         self._location = location
         self._on_gone = on_gone
         self._lock = threading.Lock()
-        self._opened: Collection | None = None
+        self._collection: Collection | None = None
 
     def read(self, work: Callable[[Snapshot], Result]) -> Result:
         """Return what ``work`` does with the newest generation of the collection."""
@@ -37,35 +37,35 @@ class Opened:
 
     def write(self, work: Callable[[Collection], Result]) -> Result:
         try:
-            collection = self._collection()
+            collection = self._open()
             try:
                 return work(collection)
             except CollectionGoneError as error:
                 self._let_go(collection)
                 if error.has_written:
                     raise
-            return work(self._collection())
+            return work(self._open())
         except Exception as error:
             raise as_refusal(error) from error
 
-    def _collection(self) -> Collection:
+    def _open(self) -> Collection:
         with self._lock:
-            if self._opened is None:
+            if self._collection is None:
                 try:
-                    self._opened = Collection.open(self._location, wait=WRITE_WAIT)
+                    self._collection = Collection.open(self._location, wait=WRITE_WAIT)
                 except NoSuchCollectionError as error:
                     raise NoCollectionError from error
-            return self._opened
+            return self._collection
 
     def _let_go(self, gone: Collection) -> None:
         """Close a collection that was deleted or replaced, and forget all answers about it."""
         with self._lock:
-            if self._opened is not gone:
+            if self._collection is not gone:
                 return  # another thread was faster
-            self._opened = None
+            self._collection = None
         gone.close()
         self._on_gone()
 
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        if self._collection is not None:
+            self._collection.close()

@@ -9,7 +9,6 @@ collection is described in the same way.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,7 +36,6 @@ _PER_TOPIC = 8  # a collection of n documents has as many topics as √(n / this
 _ROUNDS = 30
 _WORDS = 5
 _TRIED = 20  # sentences of a topic that are asked before it is left without a question
-_SECONDS = 60.0  # an overview may be that old; it names its generation
 
 _BEGINNING = 600  # characters in which the first sentence of a document is looked for
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n\s*\n")
@@ -57,26 +55,14 @@ class _Sampled(NamedTuple):
     belonging: Floats  # (n_groups, n_words)
 
 
-class Overviews:
-    """Keeps the last overview for a while: it reads some thousand documents."""
-
-    def __init__(self) -> None:
-        self._last: answers.Overview | None = None
-        self._made_at = 0.0
-
-    def view(self, snapshot: Snapshot) -> answers.Overview:
-        now = snapshot.state
-        last, age = self._last, time.monotonic() - self._made_at
-        if last is None or (last["generation"] != now.generation and age > _SECONDS):
-            topics, questions = describe(snapshot)
-            last = self._last = {
-                "generation": now.generation,
-                "documents": now.n_documents,
-                "topics": topics,
-                "questions": questions,
-            }
-            self._made_at = time.monotonic()
-        return last
+def overview(snapshot: Snapshot) -> answers.Overview:
+    topics, questions = describe(snapshot)
+    return {
+        "generation": snapshot.generation,
+        "documents": snapshot.state.n_documents,
+        "topics": topics,
+        "questions": questions,
+    }
 
 
 def describe(snapshot: Snapshot) -> tuple[list[answers.Topic], list[str]]:

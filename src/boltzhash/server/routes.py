@@ -161,7 +161,7 @@ async def _shared(
 ) -> Response:
     """An answer for all who ask for it in one generation, encoded once."""
     service = _service(request)
-    generation = await service.read(lambda r: r.state.generation)
+    generation = await service.read(lambda snapshot: snapshot.generation)
 
     def encoded(job: Job) -> bytes:
         answer = service.opened.read(lambda r: work(r, job))
@@ -185,11 +185,11 @@ async def search(body: SearchRequest, request: Request) -> answers.Hits:
 async def search_several(body: SearchesRequest, request: Request) -> answers.SearchesAnswer:
     """Several searches in one request, all of one generation."""
 
-    def work(collection: Snapshot) -> list[answers.FoundIn]:
+    def work(snapshot: Snapshot) -> list[answers.FoundIn]:
         found = []
         for number, query in enumerate(body.queries):
             try:
-                found.append(search_text(collection, query))
+                found.append(search_text(snapshot, query))
             except ValueError as error:
                 raise ValueError(f"queries.{number}: {error}") from error
         return found
@@ -238,8 +238,8 @@ async def list_documents(
     A client that reads all pages sees every document that stays, whatever is written meanwhile.
     """
 
-    def work(collection: Snapshot) -> answers.DocumentsPage:
-        now, page = collection.state, collection.page(after, limit + 1)
+    def work(snapshot: Snapshot) -> answers.DocumentsPage:
+        now, page = snapshot.state, snapshot.page(after, limit + 1)
         return {
             "generation": now.generation,
             "total": now.n_documents,
@@ -256,23 +256,23 @@ async def get_document(
 ) -> answers.OneDocument:
     """One document. `7` is the integer if there is such an id, else the string; `"7"` is the string."""
 
-    def work(collection: Snapshot) -> answers.OneDocument:
-        found = stored_document(collection, _meant_id(collection, id))
+    def work(snapshot: Snapshot) -> answers.OneDocument:
+        found = stored_document(snapshot, _meant_id(snapshot, id))
         return {
-            "generation": collection.state.generation,
+            "generation": snapshot.state.generation,
             "document": whole_document(found),
         }
 
     return await _service(request).read(work)
 
 
-def _meant_id(collection: Snapshot, text: str) -> Id:
+def _meant_id(snapshot: Snapshot, text: str) -> Id:
     """As on the command line: JSON if that is an id in the collection, else the text as it is."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return value if value in collection else text
+    return value if value in snapshot else text
 
 
 @api.post("/documents/get", tags=["documents"])
@@ -281,10 +281,10 @@ async def get_documents(body: GetRequest, request: Request) -> answers.Documents
     return await _service(request).read(lambda r: _documents(r, body.ids))
 
 
-def _documents(collection: Snapshot, ids: list[Id]) -> answers.Documents:
+def _documents(snapshot: Snapshot, ids: list[Id]) -> answers.Documents:
     return {
-        "generation": collection.state.generation,
-        "documents": stored_documents(collection, ids),
+        "generation": snapshot.state.generation,
+        "documents": stored_documents(snapshot, ids),
     }
 
 
@@ -332,9 +332,9 @@ def _features_of(documents: list[NewDocument]) -> list[list[float]] | None:
 
 
 def _written_generation(collection: Collection) -> int:
-    """Return a generation that has what was just written."""
-    with collection.snapshot() as now:
-        return now.generation
+    generation = collection.store.written_generation
+    assert generation is not None  # it has just written
+    return generation
 
 
 @api.post(
@@ -361,12 +361,12 @@ async def stats(request: Request) -> answers.Stats:
     """Documents, model, and the bytes that they take."""
     service = _service(request)
 
-    def work(collection: Snapshot) -> answers.Stats:
+    def work(snapshot: Snapshot) -> answers.Stats:
         more = {
             "writing": service.settings.api_key is not None,
             "version": __version__,
         }
-        return cast(answers.Stats, {**collection.stats(), **more})
+        return cast(answers.Stats, {**snapshot.stats(), **more})
 
     return await service.read_slowly(work)
 
@@ -437,11 +437,11 @@ async def map_point(
 ) -> answers.Documents:
     """The document of a point, by its number in the order of insertion."""
 
-    def work(collection: Snapshot) -> answers.Documents:
-        (id_,) = collection.ids_at(np.array([number]))
+    def work(snapshot: Snapshot) -> answers.Documents:
+        (id_,) = snapshot.ids_at(np.array([number]))
         if id_ is None:
             raise RefusedError(404, f"there is no document with the number {number}")
-        return _documents(collection, [id_])
+        return _documents(snapshot, [id_])
 
     return await _service(request).read(work)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from boltzhash.collection import Collection, Snapshot
 from boltzhash.server import answers
@@ -14,34 +14,45 @@ from boltzhash.server.explain import BitWords
 from boltzhash.server.map_view import MapView
 from boltzhash.server.metrics import Metrics
 from boltzhash.server.opened import Opened
-from boltzhash.server.overview import Overviews
+from boltzhash.server.overview import overview
 from boltzhash.server.pools import Pool, SharedPool
-from boltzhash.server.settings import READ_SECONDS, SLOW_READ_SECONDS, WRITE_WAIT, Settings
+from boltzhash.server.settings import (
+    FIELDS_SECONDS,
+    OVERVIEW_SECONDS,
+    READ_SECONDS,
+    SLOW_READ_SECONDS,
+    WRITE_WAIT,
+    Settings,
+)
 
 Result = TypeVar("Result")
+AnswerOf = TypeVar("AnswerOf", bound=answers.Answer)
 
 _VALUES = 30  # listed for each field
-_FIELDS_SECONDS = 10.0  # counts may be that old; they name their generation
 
 
-class FieldCounts:
-    """Keeps the values of metadata fields for a while: counting them reads the whole index."""
+class Recent(Generic[AnswerOf]):
+    """Keeps an answer for some seconds, since it reads much; it names its generation."""
 
-    def __init__(self) -> None:
-        self._last: answers.Fields | None = None
-        self._counted_at = 0.0
+    def __init__(self, compute: Callable[[Snapshot], AnswerOf], seconds: float) -> None:
+        self._compute, self._seconds = compute, seconds
+        self._last: AnswerOf | None = None
+        self._computed_at = 0.0
 
-    def view(self, collection: Snapshot) -> answers.Fields:
-        now = collection.state
-        last, age = self._last, time.monotonic() - self._counted_at
-        if last is None or (last["generation"] != now.generation and age > _FIELDS_SECONDS):
-            counted: dict[str, list[answers.Value]] = {
-                field: [{"value": value, "count": n} for value, n in values]
-                for field, values in collection.field_values(_VALUES).items()
-            }
-            last = self._last = {"generation": now.generation, "fields": counted}
-            self._counted_at = time.monotonic()
+    def view(self, snapshot: Snapshot) -> AnswerOf:
+        last, age = self._last, time.monotonic() - self._computed_at
+        if last is None or (last["generation"] != snapshot.generation and age > self._seconds):
+            last = self._last = self._compute(snapshot)
+            self._computed_at = time.monotonic()
         return last
+
+
+def field_values(snapshot: Snapshot) -> answers.Fields:
+    counted: dict[str, list[answers.Value]] = {
+        field: [{"value": value, "count": n} for value, n in values]
+        for field, values in snapshot.field_values(_VALUES).items()
+    }
+    return {"generation": snapshot.generation, "fields": counted}
 
 
 class Service:
@@ -68,9 +79,9 @@ class Service:
         """
         self.bit_words = BitWords()
         self.duplicates = DuplicateGroups()
-        self.fields = FieldCounts()
+        self.fields = Recent(field_values, FIELDS_SECONDS)
         self.map = MapView()
-        self.overview = Overviews()
+        self.overview = Recent(overview, OVERVIEW_SECONDS)
 
     async def read(self, work: Callable[[Snapshot], Result]) -> Result:
         return await self._reads.run(partial(self.opened.read, work))

@@ -36,6 +36,8 @@ MAX_LISTED_IN_GROUP = 1000
 
 READ_SECONDS = 10.0
 SLOW_READ_SECONDS = 60.0  # statistics, fields, near-duplicates, map
+FIELDS_SECONDS = 10.0  # counts of metadata fields may be that old
+OVERVIEW_SECONDS = 60.0
 WRITE_WAIT = 5.0  # for another process that writes
 HEADER_SECONDS = 10.0  # for a client to send its request line and headers
 BODY_SECONDS = 20.0  # for a client to send the rest

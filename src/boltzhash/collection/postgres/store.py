@@ -64,6 +64,7 @@ class PostgresStore:
         self.words = WordsReader()
         self._location, self._wait = location, wait
         self._is_closed = False
+        self.written_generation: int | None = None
         self._writing = threading.Lock()
         self._idle: list[PostgresConnection] = []
         if coder is not None:
@@ -179,6 +180,7 @@ class PostgresStore:
             connection.run(
                 "UPDATE state SET generation = generation + 1, token = %s", [secrets.randbits(63)]
             )
+        self.written_generation = state.generation + 1
 
     def rehash(self, coder: Coder, batch: int, on_batch: OnBatch | None) -> None:
         self._drop_codes()

@@ -74,6 +74,7 @@ class SqliteStore:
         self._following = threading.Lock()  # held while copies catch up, never to search
         self._writing = threading.Lock()
         self._has_written = self._is_closed = False
+        self.written_generation: int | None = None
 
     def close(self) -> None:
         if self._is_closed:
@@ -195,6 +196,7 @@ class SqliteStore:
             with self._transaction() as (database, before, after):
                 transaction = SqliteTransaction(database, before, after)
                 yield transaction
+            self.written_generation = after.generation
             self._caught_up(transaction.added, has_deleted=transaction.has_deleted)
 
     @contextmanager
