@@ -69,7 +69,9 @@ API: dict[str, tuple[str, list[str]]] = {  # page: its title, and what is on it
     "collection": (
         "Collections",
         [
-            *("boltzhash.collection.collection.Collection", "boltzhash.search.hits.Answer"),
+            "boltzhash.collection.collection.Collection",
+            "boltzhash.collection.snapshot.Snapshot",
+            "boltzhash.search.hits.Answer",
             *("boltzhash.search.hits.Hit", "boltzhash.collection.duplicates.DuplicateGroup"),
         ],
     ),
