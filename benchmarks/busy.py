@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from boltzhash import CorrSH
+from boltzhash import Neighbours, SemanticHasher, Training
 from fitting import posts
 from machine import machine
 
@@ -47,7 +47,12 @@ def fit() -> None:
     """What the process of a contestant does; prints its figures as JSON."""
     texts = list(islice(posts(), N_DOCUMENTS))
     start = time.perf_counter()
-    hasher = CorrSH(64, epochs=3, second_training=False, random_state=0, device="cpu").fit(texts)
+    hasher = SemanticHasher(
+        64,
+        random_state=0,
+        training=Training(epochs=3, device="cpu"),
+        neighbours=Neighbours(second_training=False),
+    ).fit(texts)
     seconds = time.perf_counter() - start
     digest = hashlib.sha256()
     for name in sorted(hasher.weights_):

@@ -217,15 +217,15 @@ def by_static_vectors(task: Task) -> dict[str, Measured]:
 
 
 def boltzhash_trained(task: Task) -> dict[str, Measured]:
-    from boltzhash import CorrSH
+    from boltzhash import SemanticHasher
 
-    return in_a_collection(task, CorrSH.for_questions())
+    return in_a_collection(task, SemanticHasher(purpose="questions"))
 
 
 def boltzhash_bare(task: Task) -> dict[str, Measured]:
-    from boltzhash import ITQ
+    from boltzhash import ITQ, Text
 
-    return in_a_collection(task, ITQ(n_bits=64, stem=True))
+    return in_a_collection(task, ITQ(n_bits=64, text=Text(stem=True)))
 
 
 def in_a_collection(task: Task, hasher: Any) -> dict[str, Measured]:

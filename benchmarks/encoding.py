@@ -3,7 +3,7 @@
     BOLTZHASH_DATA=... python benchmarks/encoding.py            # 20 Newsgroups as it is
     python benchmarks/encoding.py --small                       # fewer documents, under a minute
 
-The model is a default CorrSH of 64 bits: 10,000 words, 500 hidden units. It is trained for one epoch:
+The model is a default SemanticHasher of 64 bits, 10,000 words, 500 hidden units, trained for one epoch:
 speed does not depend on how well it learned. Everything is measured in turn, several rounds, and the
 fastest round counts: what else the machine does can only make a figure lower. Without BOLTZHASH_DATA the
 documents are Python's docstrings.
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash import CorrSH, load
+from boltzhash import SemanticHasher, Training, load
 from boltzhash.cli.parser import main as command_line
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.hashers.shared import inference
@@ -60,7 +60,9 @@ def main() -> None:
     small = parser.parse_args().small
     corpus, texts = read_texts(4096 if small else None)
     with tempfile.TemporaryDirectory() as folder:
-        hasher = CorrSH(64, epochs=1, device="cpu").fit(texts[:: 4 if small else 1])
+        hasher = SemanticHasher(64, training=Training(epochs=1, device="cpu")).fit(
+            texts[:: 4 if small else 1]
+        )
         hasher.save(Path(folder, "model"))
         rates = measure(rows(hasher, texts, Path(folder)), rounds=3 if small else 15)
         rates["texts → codes, 2 processes"] = in_processes(Path(folder, "model"), texts, 2)
@@ -88,7 +90,7 @@ def read_texts(at_most: int | None) -> tuple[str, list[str]]:
         return "ng20", [json.loads(line)["text"] for line in lines][:at_most]
 
 
-def rows(hasher: CorrSH, texts: list[str], folder: Path) -> list[Row]:
+def rows(hasher: SemanticHasher, texts: list[str], folder: Path) -> list[Row]:
     """What is measured. Parts work on blocks, as ``transform`` does."""
     tfidf = hasher.tfidf_
     assert tfidf is not None

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from larger_than_memory import peak
 from synthetic import texts
 
@@ -80,7 +80,9 @@ def fit_file(path: Path, n_bits: int) -> None:
     load = os.getloadavg()[0]
     start, cpu = time.perf_counter(), time.process_time()
     with path.open(encoding="utf-8") as lines:
-        hasher = CorrSH(n_bits, random_state=0, device="cpu").fit(map(json.loads, lines))
+        hasher = SemanticHasher(n_bits, random_state=0, training=Training(device="cpu")).fit(
+            map(json.loads, lines)
+        )
     figures = {
         "seconds": round(time.perf_counter() - start, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),

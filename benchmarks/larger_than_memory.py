@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from boltzhash.text.sampling import parse_memory
 from synthetic import texts
 
@@ -36,7 +36,7 @@ def main() -> None:
     bound = options.max_memory or ("1.1 GB" if options.small else "4 GB")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     start = time.perf_counter()
-    hasher = CorrSH(64, epochs=options.epochs, device="cpu")
+    hasher = SemanticHasher(64, training=Training(epochs=options.epochs, device="cpu"))
     hasher.fit(texts(n_documents, length=options.length), max_memory=bound)
     fitted, after_fit = time.perf_counter() - start, peak()
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Are MISH's codes cheaper to search? How many codes a search looks at, beside those of CorrSH.
+"""Are MISH's codes cheaper to search? How many codes a search looks at, beside those of SemanticHasher.
 
     BOLTZHASH_DATA=... python benchmarks/multi_index.py        # ng20 and tmc, 64 bits; minutes on a GPU
 
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash import MISH, CorrSH
+from boltzhash import MISH, SemanticHasher
 from boltzhash.codes import Codes, hamming
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.metrics import expected_precision
@@ -31,7 +31,7 @@ CORPORA = ("ng20", "tmc")
 N_BITS, K, RECALL = 64, 100, 0.95
 SUBSTRING_BYTES = 2
 METHODS: dict[str, Callable[[], Any]] = {
-    "CorrSH": lambda: CorrSH(N_BITS),
+    "SemanticHasher": lambda: SemanticHasher(N_BITS),
     "MISH": lambda: MISH(N_BITS),
     "MISH without its two losses": lambda: MISH(N_BITS, false_positives=0.0, far_neighbours=0.0),
 }

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boltzhash import Collection, CorrSH
+from boltzhash import Collection, SemanticHasher
 from boltzhash.collection.sqlite.store import SqliteStore
 from boltzhash.hashers import Hasher
 from boltzhash.search.snippet import sentences
@@ -171,7 +171,7 @@ def write_files(collection: Collection) -> None:
 
 def learned(documents: Sequence[dict[str, str]]) -> Hasher:
     """As ``boltzhash index`` learns."""
-    hasher = CorrSH.for_questions(n_bits=64, random_state=0)
+    hasher = SemanticHasher(purpose="questions", n_bits=64, random_state=0)
     return hasher.fit([document["text"] for document in documents])
 
 

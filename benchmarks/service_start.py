@@ -2,7 +2,7 @@
 
     python benchmarks/service_start.py [--documents 1000000] [--rounds 5]
 
-Makes a collection of made-up documents with a CorrSH model of 64 bits, then starts ``boltzhash serve``
+Makes a collection of made-up documents with a model of 64 bits, then starts ``boltzhash serve``
 over it some times: seconds by the clock and of CPU until ``/readyz`` says so, and what the first search
 took after that. Prints a table and writes JSON.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from boltzhash.collection import Collection
 from synthetic import texts
 
@@ -34,7 +34,7 @@ BAR = 2.0  # seconds by the clock
 
 def make(folder: Path, n_documents: int) -> None:
     """The model is of full size but hardly trained: loading it takes as long."""
-    hasher = CorrSH(64, epochs=1, device="cpu").fit(texts(10_000))
+    hasher = SemanticHasher(64, training=Training(epochs=1, device="cpu")).fit(texts(10_000))
     with Collection.create(folder, hasher) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts(n_documents)))
 

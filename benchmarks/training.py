@@ -31,9 +31,10 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from boltzhash import CorrSH
+from boltzhash import CorrSH, SemanticHasher, Training
 from boltzhash.datasets.vdsh import load_mat
 from boltzhash.errors import TrainingError
+from boltzhash.hashers.shared.boltzmann import BoltzmannHasher
 from boltzhash.text.tfidf import unit_rows
 from boltzhash.threads import available_cpus
 from boltzhash.training.batches import Batch, Documents
@@ -127,9 +128,15 @@ def epochs_of(
     clock = clock_of(n_threads)
     few = matrix[: 1 + n_steps * 200]
     take_steps = {
-        "default": our_steps(CorrSH(n_bits, device="cpu"), few, n_steps, clock),
-        "published": our_steps(CorrSH.as_published(n_bits, device="cpu"), few, n_steps, clock),
-        "dense": dense_steps(Composed(n_bits, device="cpu"), few, n_steps // 2, clock),
+        "default": our_steps(
+            SemanticHasher(n_bits, training=Training(device="cpu")), few, n_steps, clock
+        ),
+        "published": our_steps(
+            CorrSH.as_published(n_bits, training__device="cpu"), few, n_steps, clock
+        ),
+        "dense": dense_steps(
+            Composed(n_bits, training=Training(device="cpu")), few, n_steps // 2, clock
+        ),
     }
     fastest = dict.fromkeys(take_steps, np.inf)
     for _ in range(rounds):
@@ -149,7 +156,7 @@ def clock_of(n_threads: int) -> Clock:
 
 
 def our_steps(
-    hasher: CorrSH, matrix: sparse.csr_matrix, n_steps: int, clock: Clock
+    hasher: BoltzmannHasher, matrix: sparse.csr_matrix, n_steps: int, clock: Clock
 ) -> Callable[[], float]:
     """A function that takes steps as ``fit`` does and returns the seconds of the fastest."""
     model, documents = prepare(hasher, matrix)
@@ -159,13 +166,13 @@ def our_steps(
         stamps.append(clock())
         return hasher._step(model, batch)
 
-    steps = PlainSteps(model, step, documents, hasher.batch_size, CPU)
+    steps = PlainSteps(model, step, documents, hasher._training.batch_size, CPU)
 
     def take() -> float:
         stamps.clear()
         plan = documents.draw(np.random.default_rng(0))
-        plan = plan._replace(order=plan.order[: (n_steps + 1) * hasher.batch_size])
-        n_batches = -(-len(plan.order) // hasher.batch_size)
+        plan = plan._replace(order=plan.order[: (n_steps + 1) * hasher._training.batch_size])
+        n_batches = -(-len(plan.order) // hasher._training.batch_size)
         with kept_memory():
             steps.epoch(plan, [1e-4] * n_batches, 0.0, seed=0)
         return float(np.diff(stamps).min())
@@ -173,7 +180,7 @@ def our_steps(
     return take
 
 
-def prepare(hasher: CorrSH, matrix: sparse.csr_matrix) -> tuple[Autoencoder, Documents]:
+def prepare(hasher: BoltzmannHasher, matrix: sparse.csr_matrix) -> tuple[Autoencoder, Documents]:
     """What ``fit`` prepares before its first step."""
     hasher.feature_scaling_ = None
     inputs = hasher._network_input(matrix).astype(np.float32)
@@ -182,7 +189,7 @@ def prepare(hasher: CorrSH, matrix: sparse.csr_matrix) -> tuple[Autoencoder, Doc
     return model, hasher._documents(Documents(inputs, targets), matrix, seed=0)
 
 
-class Composed(CorrSH):
+class Composed(SemanticHasher):
     """Takes its steps operation by operation, as a dense twin must."""
 
     def _at_once(self, model: Autoencoder, batch: Batch) -> None:
@@ -200,12 +207,12 @@ class PlainDecoder(nn.Linear):
 class PlainNetwork(nn.Module):
     """The inference network of torch's own parts."""
 
-    def __init__(self, hasher: CorrSH, n_words: int) -> None:
+    def __init__(self, hasher: SemanticHasher, n_words: int) -> None:
         super().__init__()
         self.n = n = hasher._n_networks()
         self.sizes = {name: size // n for name, size in hasher._heads().items()}
-        self.rate = hasher.dropout
-        hidden = hasher.hidden_units
+        self.rate = hasher._network.dropout
+        hidden = hasher._network.hidden_units
         self.hidden1 = nn.Linear(n_words, n * hidden)
         self.hidden2 = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(n))
         self.heads = nn.ModuleList(nn.Linear(hidden, sum(self.sizes.values())) for _ in range(n))
@@ -231,7 +238,7 @@ class PlainNetwork(nn.Module):
         return self(x, generator), self(neighbour, generator)[head]
 
 
-def dense_twin(hasher: CorrSH, ours: Autoencoder, n_words: int) -> Autoencoder:
+def dense_twin(hasher: SemanticHasher, ours: Autoencoder, n_words: int) -> Autoencoder:
     """The same weights in torch's own layers."""
     network, decoder = PlainNetwork(hasher, n_words), PlainDecoder(hasher.n_bits, n_words)
     layers = {
@@ -253,7 +260,7 @@ def dense_twin(hasher: CorrSH, ours: Autoencoder, n_words: int) -> Autoencoder:
 
 
 def dense_steps(
-    hasher: CorrSH, matrix: sparse.csr_matrix, n_steps: int, clock: Clock
+    hasher: SemanticHasher, matrix: sparse.csr_matrix, n_steps: int, clock: Clock
 ) -> Callable[[], float]:
     ours, documents = prepare(hasher, matrix)
     twin = dense_twin(hasher, ours, matrix.shape[1])
@@ -274,9 +281,9 @@ def dense_steps(
     def take() -> float:
         generator, seconds = torch.Generator().manual_seed(0), []
         order = torch.randperm(len(inputs), generator=generator)
-        for start in range(0, n_steps * hasher.batch_size, hasher.batch_size):
+        for start in range(0, n_steps * hasher._training.batch_size, hasher._training.batch_size):
             began = clock()
-            rows = order[start : start + hasher.batch_size]
+            rows = order[start : start + hasher._training.batch_size]
             loss = hasher._step(twin, batch(rows, generator)).loss
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
@@ -288,10 +295,10 @@ def dense_steps(
 
 
 def check_same_model(
-    hasher: CorrSH, ours: Autoencoder, twin: Autoencoder, batch: Callable[..., Batch]
+    hasher: SemanticHasher, ours: Autoencoder, twin: Autoencoder, batch: Callable[..., Batch]
 ) -> None:
     """Without dropout, and from the same random numbers, both give the same loss."""
-    quiet = Composed(**{**hasher.get_params(), "dropout": 0.0})
+    quiet = Composed(**hasher.get_params(deep=False)).set_params(network__dropout=0.0)
     rates = (ours.encoder.dropout_rate, twin.encoder.rate)
     ours.encoder.dropout_rate, twin.encoder.rate = 0.0, 0.0  # type: ignore[assignment]
     dense = batch(torch.arange(50), generator_for(0, 1))
@@ -331,7 +338,7 @@ def one_size(n_documents: int, n_words: int, n_bits: int) -> dict[str, Any]:
     first: list[float] = []
     ends: list[float] = []
 
-    class Timed(CorrSH):
+    class Timed(SemanticHasher):
         def _step(self, model: Autoencoder, batch: Batch) -> Any:
             if not first:
                 first.append(time.process_time())

@@ -30,7 +30,7 @@ import latex2mathml.converter
 from fontTools import subset
 from run_examples import CIRCUMSTANCES, EXAMPLES, OUTPUTS, SET_APART, runs
 
-from boltzhash.hashers import HASHERS, CorrSH
+from boltzhash.hashers import HASHERS, SETTINGS, SemanticHasher
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -75,12 +75,18 @@ API: dict[str, tuple[str, list[str]]] = {  # page: its title, and what is on it
             *("boltzhash.search.hits.Hit", "boltzhash.collection.duplicates.DuplicateGroup"),
         ],
     ),
-    "corrsh": ("CorrSH", ["boltzhash.hashers.corrsh.CorrSH"]),
+    "semantic_hasher": (
+        "SemanticHasher",
+        [
+            "boltzhash.hashers.semantic_hasher.SemanticHasher",
+            *(f"{group.__module__}.{group.__name__}" for group in SETTINGS),
+        ],
+    ),
     "hashers": (
         "Other hashers, and load",
         [
             "boltzhash.hashers.load",
-            *(f"{k.__module__}.{k.__name__}" for k in HASHERS.values() if k is not CorrSH),
+            *(f"{k.__module__}.{k.__name__}" for k in HASHERS.values() if k is not SemanticHasher),
         ],
     ),
     "search": (
@@ -219,7 +225,7 @@ def example_page(script: Path, repository: str) -> str:
 
 
 def options_of(member: str) -> str:
-    is_other_hasher = member.startswith("boltzhash.hashers.") and not member.endswith("CorrSH")
+    is_other_hasher = member.startswith("boltzhash.hashers.") and not member.endswith("SemanticHasher")
     return WITHOUT_INHERITED if is_other_hasher else ""
 
 

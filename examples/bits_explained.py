@@ -5,13 +5,15 @@
 A model with a word decoder can say which words each bit makes likelier, on one side and on the other.
 """
 
-from boltzhash import CorrSH, ExactIndex
+from boltzhash import ExactIndex, SemanticHasher, Text, Training
 from boltzhash.codes import unpack
 from boltzhash.corpus.docstrings import docstring_corpus
 
 # Words of more than 5 % of the documents, such as "returns" and "shape", say little about a topic.
 documents = docstring_corpus()[::8]
-hasher = CorrSH(n_bits=32, max_df=0.05, epochs=8).fit(document.text for document in documents)
+hasher = SemanticHasher(n_bits=32, text=Text(max_df=0.05), training=Training(epochs=8)).fit(
+    document.text for document in documents
+)
 words_of_bits = hasher.explain(n_words=6)
 
 

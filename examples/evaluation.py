@@ -8,7 +8,7 @@ query; here the label is the subpackage that a docstring comes from, such as sci
 
 import numpy as np
 
-from boltzhash import ITQ, LSH, CorrSH, SpectralHashing
+from boltzhash import ITQ, LSH, SemanticHasher, SpectralHashing, Training
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.metrics import evaluate
 
@@ -24,7 +24,12 @@ database = [text for text, is_one in zip(texts, is_query, strict=True) if not is
 print(f"{len(queries)} queries, {len(database)} documents, {labels.shape[1]} labels")
 
 codes = {}
-for hasher in (CorrSH(32, epochs=5), ITQ(32), SpectralHashing(32), LSH(32)):
+for hasher in (
+    SemanticHasher(32, training=Training(epochs=5)),
+    ITQ(32),
+    SpectralHashing(32),
+    LSH(32),
+):
     hasher.fit(database)
     codes[type(hasher).__name__] = (hasher.transform(queries), hasher.transform(database))
 

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.manifold import TSNE
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Text, Training
 from boltzhash.codes import unpack
 from boltzhash.corpus.docstrings import docstring_corpus
 
@@ -23,7 +23,7 @@ texts = [document.text for document in documents]
 packages = [str(document.id).partition(".")[0] for document in documents]
 
 # Words of more than 5 % of the documents, such as "returns" and "shape", say little about a topic.
-hasher = CorrSH(n_bits=64, max_df=0.05, epochs=8).fit(texts)
+hasher = SemanticHasher(n_bits=64, text=Text(max_df=0.05), training=Training(epochs=8)).fit(texts)
 bits = unpack(hasher.transform(texts))
 
 # In two dimensions, neighbours by Hamming distance stay neighbours as far as they can.

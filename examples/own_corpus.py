@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from boltzhash import Collection, CorrSH, read_corpus
+from boltzhash import Collection, SemanticHasher, Training, read_corpus
 from boltzhash.corpus.docstrings import docstring_corpus
 
 folder = Path(tempfile.mkdtemp(prefix="boltzhash-"))
@@ -27,7 +27,9 @@ else:
 
 # Documents are read one at a time, so they are read again instead of being kept. Five epochs are
 # few, so that you need not wait; leave the argument out for better codes.
-hasher = CorrSH(n_bits=64, epochs=5).fit(document.text for document in read_corpus(corpus))
+hasher = SemanticHasher(n_bits=64, training=Training(epochs=5)).fit(
+    document.text for document in read_corpus(corpus)
+)
 hasher.save(folder / "model")
 
 with Collection.create(folder / "library", hasher) as library:

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from boltzhash import CorrSH, ExactIndex
+from boltzhash import ExactIndex, SemanticHasher, Training
 from boltzhash.corpus.docstrings import docstring_corpus
 
 documents = docstring_corpus()[::5]
@@ -32,7 +32,7 @@ def embed(some_texts: Sequence[str]) -> Any:
 
 # Codes are made from the vectors; the words of the texts are what they should speak of.
 vectors = embed(texts)
-hasher = CorrSH(n_bits=32, epochs=5).fit(texts, features=vectors)
+hasher = SemanticHasher(n_bits=32, training=Training(epochs=5)).fit(texts, features=vectors)
 codes = hasher.transform(features=vectors)
 print(f"{vectors.nbytes:,} bytes of vectors became {codes.nbytes:,} bytes of codes\n")
 

@@ -1,4 +1,4 @@
-"""CorrSH's step composed of distributions, beside the steps that are taken at once."""
+"""SemanticHasher's step composed of distributions, beside the steps that are taken at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 from boltzhash.training.distributions import BernoulliMixture, FairBits, low_rank_boltzmann
 from boltzhash.training.distributions.boltzmann import LowRankCovariance
 from boltzhash.training.fused.bound import Settings
@@ -65,9 +65,10 @@ def check_steps_at_once_learn_alike(monkeypatch: pytest.MonkeyPatch, **arguments
     topics = rng.dirichlet(np.full(300, 0.05), size=12)
     counts = np.stack([rng.multinomial(40, topics[i % 12]) for i in range(600)])
     tfidf = sparse.csr_matrix(counts / np.linalg.norm(counts, axis=1, keepdims=True))
-    at_once = CorrSH(32, epochs=20, batch_size=100, **arguments).fit(tfidf)
-    monkeypatch.setattr(CorrSH, "_at_once", lambda *_: None)
-    composed = CorrSH(32, epochs=20, batch_size=100, **arguments).fit(tfidf)
+    steps = {"training__epochs": 20, "training__batch_size": 100, **arguments}
+    at_once = SemanticHasher(32).set_params(**steps).fit(tfidf)
+    monkeypatch.setattr(SemanticHasher, "_at_once", lambda *_: None)
+    composed = SemanticHasher(32).set_params(**steps).fit(tfidf)
     assert at_once.fingerprint() != composed.fingerprint()
     for term in ("reconstruction", "kl"):
         one, other = (

@@ -31,7 +31,8 @@ ABSENT = ["torch", "sklearn", "faiss"]
 
 def fit(folder: Path) -> None:
     """A model that needs torch to be fitted, its codes of the texts, the texts as a corpus, and many."""
-    hasher = boltzhash.CorrSH(n_bits=32, epochs=50).fit(list(TEXTS.values()))
+    short = boltzhash.Training(epochs=50)
+    hasher = boltzhash.SemanticHasher(32, training=short).fit(list(TEXTS.values()))
     hasher.save(folder / "model")
     np.save(folder / "expected.npy", hasher.transform(list(TEXTS.values())))
     lines = [json.dumps({"id": name, "text": text}) for name, text in TEXTS.items()]
@@ -65,7 +66,7 @@ def use(folder: Path) -> None:
         assert classical.transform(texts).shape == (len(texts), 2)
         tfidf = classical.tfidf(texts).toarray()  # dense: nobody but us checks it here
         np.testing.assert_array_equal(classical.transform(tfidf), classical.transform(texts))
-    refuse(lambda: boltzhash.CorrSH().fit(texts), "train", "torch")
+    refuse(lambda: boltzhash.SemanticHasher().fit(texts), "train", "torch")
     refuse(lambda: boltzhash.StackedRBM().fit(texts), "train", "torch")
     refuse(lambda: boltzhash.SelfTaughtHashing().fit(texts), "sklearn", "scikit-learn")
     approximate = importlib.import_module("boltzhash.search").ApproximateIndex
@@ -80,7 +81,7 @@ def wheel() -> None:
     missing = {name for name, is_compiled in gather()["compiled"].items() if not is_compiled}
     assert missing == ({"search._kernel"} if sys.platform == "win32" else set()), missing
     with tempfile.TemporaryDirectory() as parent:
-        hasher = boltzhash.ITQ(n_bits=16, stem=True).fit(list(TEXTS.values()))
+        hasher = boltzhash.ITQ(n_bits=16, text=boltzhash.Text(stem=True)).fit(list(TEXTS.values()))
         collection = boltzhash.Collection.create(Path(parent, "library"), hasher)
         collection.add([{"id": name, "text": text} for name, text in TEXTS.items()])
         found = [match.id for match in collection.search("bread and butter", k=2)]

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import uvicorn
 
-from boltzhash import LSH, CorrSH, Hasher
+from boltzhash import LSH, Hasher, Network, SemanticHasher, Training
 from boltzhash.collection import Collection
 from boltzhash.server.app import create_app
 from boltzhash.server.protocol import PunctualProtocol
@@ -163,7 +163,9 @@ def lsh(texts: list[str]) -> Hasher:
 @pytest.fixture(scope="session")
 def corrsh(texts: list[str]) -> Hasher:
     """A model with a decoder and couplings."""
-    return CorrSH(n_bits=32, epochs=10, hidden_units=32).fit(texts)
+    return SemanticHasher(
+        n_bits=32, training=Training(epochs=10), network=Network(hidden_units=32)
+    ).fit(texts)
 
 
 def _make(folder: Path, hasher: Hasher, documents: list[dict[str, Any]]) -> Path:

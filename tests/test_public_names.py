@@ -48,7 +48,7 @@ def test_a_name_imports_what_it_needs_and_no_more() -> None:
     loaded = modules_after("from boltzhash import ExactIndex")
     assert "boltzhash.hashers" not in loaded
     assert "numpy" in loaded
-    assert "boltzhash.collection" not in modules_after("from boltzhash import CorrSH, load")
+    assert "boltzhash.collection" not in modules_after("from boltzhash import SemanticHasher, load")
     assert "boltzhash.hashers" not in modules_after("from boltzhash import read_corpus")
     needless = {"torch", "sklearn", "faiss"}
     assert not needless & modules_after("from boltzhash import *")

@@ -20,7 +20,7 @@ from experiments.tables.cells import short
 
 Matrix = NDArray[np.float64]
 
-METHODS = ("VDSH", "NASH", "CorrSH")
+METHODS = ("VDSH", "NASH", "CorrSH", "SemanticHasher")
 RECIPES = {"-published": "as published", "": "defaults"}
 
 # Families of newsgroups share a hue of Okabe and Ito's palette, groups of one go from light to dark. The
@@ -164,8 +164,8 @@ def _legend(figure: Figure, top: float) -> None:
 def draw_correlations() -> Figure | None:
     """Beside each other: the mean of Σ(x) as correlation, the codes' own, and one against the other."""
     results = {r["settings"]: r for r in read_all("codes") if "learned_correlation" in r}
-    rows = [(f"CorrSH, {recipe}", f"CorrSH{suffix}") for suffix, recipe in RECIPES.items()]
-    rows = [(title, name) for title, name in rows if name in results]
+    titles = {"CorrSH-published": "CorrSH, as published", "SemanticHasher": "SemanticHasher"}
+    rows = [(title, name) for name, title in titles.items() if name in results]
     if not rows:
         return None
     figure, axes = plt.subplots(

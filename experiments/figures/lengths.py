@@ -44,8 +44,9 @@ LINES = [
     Line("BMSH", "BMSH", "#009e73", "D"),
     Line("Doc2hash", "Doc2hash", "#56b4e9", "<"),
     Line("RBSH", "RBSH", "#cc79a7", ">"),
-    Line("CorrSH", "CorrSH", "#d55e00", "o"),
 ]
+OURS = Line("SemanticHasher", "SemanticHasher", "#d55e00", "o")
+CORRSH = Line("CorrSH", "CorrSH", "#d55e00", "o")
 AS_PUBLISHED = Line("CorrSH-published", "CorrSH, published", "#d55e00", "o")
 
 
@@ -76,9 +77,9 @@ def draw(*experiments: str) -> Figure | None:
 
 def _defaults(axes: Axes, corpus: str, found: Cells) -> None:
     labels = []
-    for line in (*LINES, AS_PUBLISHED):
+    for line in (*LINES, OURS, AS_PUBLISHED):
         means = _means(found, line.method, corpus)
-        ours = line.method == "CorrSH"
+        ours = line is OURS
         style: dict[str, Any] = {"color": line.colour, "marker": line.marker, "zorder": 2}
         if ours:
             style |= {"linewidth": 2.6, "markersize": 5, "zorder": 4}
@@ -90,17 +91,15 @@ def _defaults(axes: Axes, corpus: str, found: Cells) -> None:
 
 def _published(axes: Axes, corpus: str, found: Cells) -> None:
     labels = []
-    for line in LINES:
+    for line in (*LINES, CORRSH):
         printed = paper.TABLES[corpus].get(line.method)
         if printed is None:
             continue
         name = line.method if line.method in WITHOUT_EPOCHS else f"{line.method}-published"
         style: dict[str, Any] = {"color": line.colour, "marker": line.marker}
-        if line.method == "CorrSH":
+        if line is CORRSH:
             style |= {"linewidth": 2.6, "markersize": 5, "zorder": 4}
-        drawn = _plot(
-            axes, _means(found, name, corpus), line.label, style, bold=line.method == "CorrSH"
-        )
+        drawn = _plot(axes, _means(found, name, corpus), line.label, style, bold=line is CORRSH)
         light = {"color": line.colour, "linestyle": (0, (3, 2)), "linewidth": 1.0, "alpha": 0.6}
         theirs = _plot(axes, printed, f"{line.label}, paper", light)
         labels += drawn + theirs

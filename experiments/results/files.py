@@ -23,7 +23,7 @@ Result = dict[str, Any]
 
 def read_all(*sweeps: str) -> list[Result]:
     """The results of these sweeps, in the order of their lines; none of a sweep that was never run."""
-    return [result for sweep in sweeps for result in _known(sweep).values()]
+    return [renamed(result) for sweep in sweeps for result in _known(sweep).values()]
 
 
 def write(sweep: str, *fresh: Result) -> None:
@@ -35,7 +35,9 @@ def write(sweep: str, *fresh: Result) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with _one_process_at_a_time():
         path = FOLDER / f"{sweep}.jsonl"
-        known = _known(sweep) | {result["run"]: _in_order(result) for result in fresh}
+        replaced = {result["run"] for result in fresh}
+        known = {n: r for n, r in _known(sweep).items() if renamed(r)["run"] not in replaced}
+        known |= {result["run"]: _in_order(result) for result in fresh}
         part = path.with_suffix(".part")
         with part.open("w") as file:
             file.writelines(json.dumps(known[run]) + "\n" for run in sorted(known))
@@ -56,6 +58,25 @@ def read(path: Path) -> dict[str, Result]:
         if found.setdefault(result["run"], result) is not result:
             raise SystemExit(f"line {number} of {path} is a second result of {result['run']}")
     return found
+
+
+def renamed(result: Result) -> Result:
+    """A recorded result under today's names: what was called CorrSH may be SemanticHasher.
+
+    >>> renamed({"run": "CorrSH-half-tmc-8-0", "settings": "CorrSH-half"})
+    {'run': 'SemanticHasher-half-tmc-8-0', 'settings': 'SemanticHasher-half'}
+    """
+    settings, params = result.get("settings"), result.get("params", {})
+    if settings is None:
+        return result
+    is_papers = params.get("neighbours") == 0 and params.get("contrast") == 0
+    named = dict(result)
+    if result.get("method") == "CorrSH" and "neighbours" in params and not is_papers:
+        named["method"] = "SemanticHasher"
+    if settings.split("-")[0] == "CorrSH" and not settings.startswith("CorrSH-published"):
+        named["settings"] = settings.replace("CorrSH", "SemanticHasher", 1)
+        named["run"] = result["run"].replace("CorrSH", "SemanticHasher", 1)
+    return named
 
 
 def _checked(line: bytes, place: str) -> Result:

@@ -31,7 +31,7 @@ from boltzhash.metrics import expected_precision
 from experiments.results.files import write
 from experiments.runs.corpora import corpus
 from experiments.runs.evaluation import TOP, conditional_logits
-from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.runner import circumstances, every_param, identity, make
 from experiments.runs.sweeps import (
     CORRELATED,
     DEFAULT,
@@ -91,7 +91,7 @@ def compare(run: Run, device: str) -> dict[str, Any]:
 
     train, val = hasher.posterior(data.train.tfidf), hasher.posterior(data.val.tfidf)
     return {
-        **identity(run, hasher.get_params()),
+        **identity(run, every_param(hasher)),
         "documents": len(code),
         "bits_differ_conditional": float((code != by_conditional).mean()),
         "bits_differ_marginal": float((code != by_marginal).mean()),

@@ -23,7 +23,7 @@ from boltzhash.metrics.codes import bit_correlations
 from experiments.results.files import write
 from experiments.runs.corpora import Corpus, corpus
 from experiments.runs.evaluation import TOP
-from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.runner import circumstances, every_param, identity, make
 from experiments.runs.sweeps import AS_PUBLISHED, DEFAULT, Run, Settings, grid, unfinished
 
 BITS, SEED = 128, 0
@@ -60,7 +60,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     )
     bits = unpack(codes)
     result = {
-        **identity(run, hasher.get_params()),
+        **identity(run, every_param(hasher)),
         "precision": {"label-free": float(values.mean())},
         "documents": "test",
         "umap": {"metric": "hamming", "n_neighbors": NEIGHBOURS, "min_dist": MIN_DISTANCE},

@@ -25,7 +25,7 @@ from boltzhash.search import ExactIndex
 from boltzhash.search.order import CANDIDATES
 from experiments.results.files import Result, rounded, write
 from experiments.runs.corpora import corpus
-from experiments.runs.runner import circumstances, identity, make
+from experiments.runs.runner import circumstances, every_param, identity, make
 from experiments.runs.sweeps import DEFAULT, LENGTHS, MAIN, Run, grid, unfinished
 
 TOP = 100
@@ -63,7 +63,7 @@ def measure(run: Run) -> Result:
             found[name] += (data.train.labels[best] & wanted).any(axis=2).mean(axis=1).tolist()
     means = {name: float(np.mean(shares)) for name, shares in found.items()}
     return {
-        **identity(run, hasher.get_params()),
+        **identity(run, every_param(hasher)),
         "precision": rounded({"hamming": float(hamming.mean()), **means}),
         "seconds": round(time.perf_counter() - start, 2),
         "data_sha256": data.sha256,

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash import CorrSH
+from boltzhash import Neighbours, SemanticHasher
 from boltzhash.collection.drift import LATEST, measured_drift
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Input, coded_documents
@@ -49,7 +49,7 @@ Row = dict[str, Any]
 class Fitted(NamedTuple):
     """A model, of how many documents, and the seconds of CPU time that its fit took."""
 
-    model: CorrSH
+    model: SemanticHasher
     n_documents: int
     cpu_seconds: float
 
@@ -111,7 +111,11 @@ def _rows(name: str) -> tuple[list[Row], str]:
 
 def fitted(how: str, scene: Scene, seed: int) -> Fitted:
     documents = scene.old if how == "stale" else scene.old + scene.new
-    model = CorrSH(BITS, random_state=seed, second_training=scene.second_training)
+    model = SemanticHasher(
+        BITS,
+        random_state=seed,
+        neighbours=Neighbours(second_training=scene.second_training),
+    )
     start = time.process_time()
     model.fit(_texts(documents))
     return Fitted(model, len(documents), time.process_time() - start)
@@ -132,7 +136,7 @@ def measure(name: str, how: str, seed: int, scene: Scene, fit: Fitted) -> Result
         "precision": float(np.mean(found)),
         "words": model.n_features_in_,
         "epochs": epochs,
-        "steps": epochs * math.ceil(fit.n_documents / model.batch_size),
+        "steps": epochs * math.ceil(fit.n_documents / model.get_params()["training__batch_size"]),
         "cpu_seconds": fit.cpu_seconds,
         "data_sha256": scene.sha256,
         **circumstances("cpu"),
@@ -140,7 +144,7 @@ def measure(name: str, how: str, seed: int, scene: Scene, fit: Fitted) -> Result
     return {**result, "drift": _drift(model, scene)} if how == "stale" else result
 
 
-def _drift(model: CorrSH, scene: Scene) -> dict[str, Any]:
+def _drift(model: SemanticHasher, scene: Scene) -> dict[str, Any]:
     """What a collection would say whose latest documents are the new ones."""
     latest = [Input(Document(row["id"], row["text"])) for row in scene.new[-LATEST:]]
     drift = measured_drift(model, coded_documents(model, latest))

@@ -26,7 +26,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash import CorrSH, datasets
+from boltzhash import SemanticHasher, datasets
 from boltzhash.codes import Codes, pack
 from boltzhash.hashers.itq import quantise
 from boltzhash.hashers.shared.features import read_features
@@ -60,14 +60,14 @@ def embed(corpus: str, folder: Path) -> None:
 
 
 def from_features(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
-    """CorrSH as it comes, reading the vectors and saying the words."""
-    hasher = CorrSH(bits, random_state=seed).fit(texts["train"], features=vectors["train"])
+    """SemanticHasher as it comes, reading the vectors and saying the words."""
+    hasher = SemanticHasher(bits, random_state=seed).fit(texts["train"], features=vectors["train"])
     return {part: hasher.transform(features=vectors[part]) for part in PARTS}
 
 
 def from_words(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
-    """CorrSH as it comes, on the words alone."""
-    hasher = CorrSH(bits, random_state=seed).fit(texts["train"])
+    """SemanticHasher as it comes, on the words alone."""
+    hasher = SemanticHasher(bits, random_state=seed).fit(texts["train"])
     return {part: hasher.transform(texts[part]) for part in PARTS}
 
 

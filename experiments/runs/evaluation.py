@@ -59,7 +59,7 @@ def final(hasher: Any, corpus: Corpus) -> Final:
 
 
 def posterior_figures(hasher: Any, corpus: Corpus) -> dict[str, float] | None:
-    """How sure a CorrSH is of the bits of test, and how far its couplings reach; None of others.
+    """How sure a Boltzmann posterior is of the bits of test, and how far its couplings reach.
 
     ``bits_differ`` is the share of bits at which the Boltzmann machine, all other bits held at the
     code, would say otherwise: the sign of μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j is not that of μ_i.
@@ -162,10 +162,10 @@ class OnDevice:
         weights = {
             name: torch.from_numpy(w).to(self._device) for name, w in hasher.weights_.items()
         }
-        locations = {}
+        network, locations = hasher.recipe()["network"], {}
         for name in ("train", "val", "test"):
-            h = _inputs(self._corpus, name, hasher.input_length, self._device)
-            for layer in ("hidden1", "hidden2") if hasher.hidden_units else ():
+            h = _inputs(self._corpus, name, network.input_length, self._device)
+            for layer in ("hidden1", "hidden2") if network.hidden_units else ():
                 h = linear(h, weights[f"{layer}.weight"], weights[f"{layer}.bias"]).relu()
             head = (weights["heads.location.weight"], weights["heads.location.bias"])
             locations[name] = linear(h, *head)

@@ -1,6 +1,6 @@
 """Codes that were taught labels: all of them, a tenth, none, or labels that mean nothing.
 
-    BOLTZHASH_DATA=... python -m experiments.runs.labels CorrSH VDSH-S --workers 8
+    BOLTZHASH_DATA=... python -m experiments.runs.labels SemanticHasher VDSH-S --workers 8
 
 A run is a method, a corpus, a length, a seed and a teaching: "none", the share of the training documents
 whose labels are given ("0.1", "1"), or "random", where all are given and each document has those of
@@ -25,7 +25,7 @@ from boltzhash.metrics import expected_precision
 from boltzhash.text.tfidf import unit_rows
 from experiments.results.files import Result
 from experiments.runs.corpora import CORPORA, Corpus, Split, corpus
-from experiments.runs.runner import circumstances, identity, make, sweep
+from experiments.runs.runner import circumstances, every_param, identity, make, sweep
 from experiments.runs.sweeps import Run, Settings, unfinished
 
 TEACHINGS = ("none", "0.1", "1", "random")
@@ -39,7 +39,8 @@ RIVALS = [
     Settings(LOGISTIC, "LogisticRegression"),
 ]
 OURS = [
-    Settings(name, name) for name in ("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
+    Settings(name, name)
+    for name in ("SemanticHasher", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
 ]
 METHODS = {settings.name: settings for settings in (*OURS, *RIVALS)}
 
@@ -80,7 +81,7 @@ def measure(run: TaughtRun, device: str) -> Result:
         hasher = make(run, device)
         hasher.fit(data.train.tfidf, given)
         labelling = hasher.labelling_ and hasher.labelling_._asdict()
-        params = hasher.get_params()
+        params = every_param(hasher)
         codes = {
             part: hasher.encode(getattr(data, part).tfidf) for part in ("train", "val", "test")
         }

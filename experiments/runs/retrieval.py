@@ -1,4 +1,4 @@
-"""Questions with judged answers: every way of searching a collection of CorrSH's codes, beside BM25.
+"""Questions with judged answers: every way of searching SemanticHasher's codes, beside BM25.
 
     BOLTZHASH_DATA=... python -m experiments.runs.retrieval --seeds 0 1 2
 
@@ -24,15 +24,17 @@ from boltzhash.metrics import evaluate_answers, ways_of_searching
 from boltzhash.metrics.asking import Way
 from experiments.results.files import Result, rounded, write
 from experiments.runs.corpora import checksum
-from experiments.runs.runner import circumstances, make
-from experiments.runs.sweeps import DEFAULT, Run, earlier, grid, unfinished
+from experiments.runs.runner import circumstances, every_param, make
+from experiments.runs.sweeps import DEFAULT, Run, Settings, grid, unfinished
 
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
-STEMS = earlier("CorrSH-stems", stem=True, least_steps=1000)  # what CorrSH.for_questions makes
+STEMS = Settings("SemanticHasher-stems", "SemanticHasher", {"purpose": "questions"})
 # The same with independent bits.
-FACTORISED_STEMS = earlier(
-    "CorrSH-stems-rank-0", stem=True, least_steps=1000, rank=0, n_components=1
+FACTORISED_STEMS = Settings(
+    "SemanticHasher-stems-rank-0",
+    "SemanticHasher",
+    {"purpose": "questions", "rank": 0, "n_components": 1},
 )
 SETTINGS = [DEFAULT, STEMS, FACTORISED_STEMS]
 RIVAL = "BM25"
@@ -102,7 +104,7 @@ def measure(run: Run) -> Result:
         "corpus": run.corpus,
         "bits": run.bits,
         "seed": run.seed,
-        "params": hasher.get_params(),
+        "params": every_param(hasher),
         "report": rounded(report.as_json()),
         "seconds": round(time.perf_counter() - start, 2),  # all in: training, indexing, asking
         "data_sha256": data.sha256,

@@ -37,10 +37,19 @@ def make(run: Run, device: str) -> Any:
 
     if run.settings.method not in HASHERS:
         raise SystemExit(f"unknown method {run.settings.method!r}: one of {', '.join(HASHERS)}")
-    kind = HASHERS[run.settings.method]
-    build: Any = getattr(kind, "as_published") if run.settings.as_published else kind  # noqa: B009
-    hasher = build(run.bits, random_state=run.seed, **run.settings.arguments)
-    return hasher.set_params(device=device) if "device" in hasher.get_params() else hasher
+    kind: Any = HASHERS[run.settings.method]
+    arguments = {**run.settings.arguments, "random_state": run.seed}
+    if "training" in kind.RECIPE:
+        arguments["training__device"] = device
+    if run.settings.as_published:
+        return kind.as_published(run.bits, **arguments)
+    return kind(run.bits).set_params(**arguments)
+
+
+def every_param(hasher: Any) -> dict[str, Any]:
+    """What was fitted: all arguments, those of groups field by field."""
+    groups = hasher.recipe()
+    return {name: value for name, value in hasher.get_params().items() if name not in groups}
 
 
 def measure(run: Run, device: str, every: int = 1) -> Result:
@@ -67,7 +76,7 @@ def measure(run: Run, device: str, every: int = 1) -> Result:
     done = final(hasher, data)
     epochs = curve.epochs if curve is not None else []
     return {
-        **identity(run, hasher.get_params()),
+        **identity(run, every_param(hasher)),
         "precision": protocols(done.means().test, epochs),
         "val_precision": done.means().val,
         "resamples": resampled(done.test),
@@ -245,12 +254,12 @@ def keep_what_all_lengths_share(folder: str) -> None:
     def choose_once(*arguments: Any) -> Any:
         *before, first_training, seed = arguments
         hasher = first_training.func.__self__
-        settings = hasher.get_params()
-        for of_the_second in ("n_bits", "networks", "epochs"):
+        settings = every_param(hasher)
+        for of_the_second in ("n_bits", "network__networks", "training__epochs"):
             del settings[of_the_second]
         # Where these are left open, they are others for short codes, and the first training's too.
-        settings |= {"contrast_codes": hasher._compared_codes()}
-        settings |= {"neighbour_nearness": hasher._nearness()}
+        settings |= {"neighbours__contrast_codes": hasher._compared_codes()}
+        settings |= {"neighbours__nearness": hasher._nearness()}
         return kept(settings, first_training, *before, seed)
 
     neighbour_choice.choose_neighbours = cast(Any, choose_once)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from boltzhash.datasets import fetch_corpus
 from boltzhash.hashers.shared.neighbour_choice import n_neighbours
 from boltzhash.hashers.shared.neighbours import SCALES, LatentSemantics, nearest_by_cosine
@@ -83,7 +83,7 @@ def measure_real(fit: Fit, device: str) -> Result:
     asked = np.random.default_rng(99).permutation(len(corpus.val.texts))[:1000]
     texts = [corpus.train.texts[i] for i in taught]
     hasher = make(fit, len(texts), device)
-    hasher.second_training = None if fit.twice else False
+    hasher.set_params(neighbours__second_training=None if fit.twice else False)
     start = time.perf_counter()
     hasher.fit(texts)
     seconds = time.perf_counter() - start
@@ -98,17 +98,20 @@ def measure_real(fit: Fit, device: str) -> Result:
     return result_of(fit, hasher, float(found.mean()), seconds, device) | {"data_sha256": sha256}
 
 
-def make(fit: Fit, n_documents: int, device: str) -> CorrSH:
+def make(fit: Fit, n_documents: int, device: str) -> SemanticHasher:
     epochs = math.ceil(fit.steps / math.ceil(n_documents / BATCH))
-    return CorrSH(fit.bits, epochs=epochs, batch_size=BATCH, random_state=fit.seed, device=device)
+    training = Training(epochs=epochs, batch_size=BATCH, device=device)
+    return SemanticHasher(fit.bits, training=training, random_state=fit.seed)
 
 
-def result_of(fit: Fit, hasher: CorrSH, found: float, seconds: float, device: str) -> Result:
+def result_of(
+    fit: Fit, hasher: SemanticHasher, found: float, seconds: float, device: str
+) -> Result:
     result: Result = rounded(
         {
             "run": fit.run,
             **fit._asdict(),
-            "epochs": hasher.epochs,
+            "epochs": hasher.history_[-1].epoch,
             "precision": found,
             "seconds": seconds,
             **circumstances(device),

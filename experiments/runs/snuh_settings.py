@@ -38,12 +38,12 @@ def _arguments(
 ) -> dict[str, Any]:
     """Of ``SNUH.as_published``, whose KL weight is twice the β of the authors' code."""
     return {
-        "neighbours": neighbours,
-        "trees": trees,
+        "graph__neighbours": neighbours,
+        "graph__trees": trees,
         "temperature": temperature,
-        "kl_weight": (2 * beta, 2 * beta),
-        "batch_size": batch,
-        "learning_rate": rate,
+        "objective__kl_weight": (2 * beta, 2 * beta),
+        "training__batch_size": batch,
+        "training__learning_rate": rate,
         "initial_range": start,
     }
 

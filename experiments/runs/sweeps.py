@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from boltzhash.hashers import CorrSH
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE
 from experiments.results.files import read_all
 from experiments.runs.snuh_settings import SEARCHED
@@ -64,75 +65,76 @@ def unfinished(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if (run.experiment, run.name) not in done]
 
 
-DEFAULT = Settings("CorrSH", "CorrSH")
+DEFAULT = Settings("SemanticHasher", "SemanticHasher")
 PUBLISHED = Settings("CorrSH-published", "CorrSH", as_published=True)
 # The defaults until neighbours were found at several scales and by codes. What is compared with these
 # was run with them, and is to be run with them again.
 EARLIER: dict[str, Any] = {
-    "neighbours": 20,
-    "latent_dimensions": (64,),
-    "second_training": False,
-    "neighbour_nearness": 1.0,
-    "neighbour_share": 0.2,
-    "contrast": 1.0,
-    "contrast_codes": "means",
+    "neighbours__count": 20,
+    "neighbours__dimensions": (64,),
+    "neighbours__second_training": False,
+    "neighbours__nearness": 1.0,
+    "neighbours__share": 0.2,
+    "neighbours__contrast": 1.0,
+    "neighbours__contrast_codes": "means",
 }
 
 
 def earlier(name: str, **changes: Any) -> Settings:
     """The earlier defaults with something changed."""
-    return Settings(name, "CorrSH", {**EARLIER, **changes})
+    return Settings(name, "SemanticHasher", {**EARLIER, **changes})
 
 
-EARLIER_DEFAULT = earlier("CorrSH")
+EARLIER_DEFAULT = earlier("SemanticHasher")
 FACTORISED = earlier("factorised", rank=0, n_components=1)
-ONE_NETWORK = earlier("one-network", networks=1)
+ONE_NETWORK = earlier("one-network", network__networks=1)
 
 # What each ingredient of the defaults gives: the defaults with it taken away or put differently.
 WITHOUT = [
-    earlier("no-neighbours", neighbours=0),
-    earlier("no-contrast", contrast=0.0),
-    earlier("no-neighbour-words", neighbour_share=0.0),
+    earlier("no-neighbours", neighbours__count=0),
+    earlier("no-contrast", neighbours__contrast=0.0),
+    earlier("no-neighbour-words", neighbours__share=0.0),
     FACTORISED,
-    earlier("tfidf-target", target="tfidf"),
-    earlier("words-target", target="words"),
-    earlier("raw-input", input_length=None),
-    earlier("random-start", unigram_start=False),
-    earlier("rising-kl", kl_weight=(0.0, 0.1), kl_ramp=1.0),
-    earlier("published-noise", decoder_noise=(1.0, 0.9)),
-    earlier("published-rate", learning_rate=1e-3),
-    earlier("published-decay", learning_rate_decay="steps"),
-    earlier("published-epochs", epochs=100),
-    earlier("published-batch", batch_size=100),
+    earlier("tfidf-target", objective__target="tfidf"),
+    earlier("words-target", objective__target="words"),
+    earlier("raw-input", network__input_length=None),
+    earlier("random-start", network__unigram_start=False),
+    earlier("rising-kl", objective__kl_weight=(0.0, 0.1), objective__kl_ramp=1.0),
+    earlier("published-noise", objective__decoder_noise=(1.0, 0.9)),
+    earlier("published-rate", training__learning_rate=1e-3),
+    earlier("published-decay", training__learning_rate_decay="steps"),
+    earlier("published-epochs", training__epochs=100),
+    earlier("published-batch", training__batch_size=100),
     earlier(
         "published-optimiser",
-        learning_rate=1e-3,
-        learning_rate_decay="steps",
-        epochs=100,
-        batch_size=100,
+        training__learning_rate=1e-3,
+        training__learning_rate_decay="steps",
+        training__epochs=100,
+        training__batch_size=100,
     ),
 ]
 COMBINED = [
-    earlier("CorrSH-mixture-prior", prior_groups=20),
-    earlier("CorrSH-ranking", ranking=1.0),
+    earlier("SemanticHasher-mixture-prior", objective__prior_groups=20),
+    earlier("SemanticHasher-ranking", objective__ranking=1.0),
 ]
 ESTIMATORS = [
-    earlier(f"CorrSH-{name}", gradient=name) for name in ("gumbel-softmax", "arm", "rebar", "relax")
+    earlier(f"SemanticHasher-{name}", objective__gradient=name)
+    for name in ("gumbel-softmax", "arm", "rebar", "relax")
 ]
 
 # One recipe for all: what CorrSH.as_published has in common with the published codes of the others.
 # Labels are given in experiments of their own.
 RECIPE: dict[str, Any] = {
-    name: value for name, value in PUBLISHED_RECIPE.items() if not name.startswith("label_")
+    name: value for name, value in PUBLISHED_RECIPE.items() if "__label_" not in name
 }
 BITS_KL, LATENTS_KL = (0.0, 0.1), (0.0, 1.0)
 AS_PUBLISHED = [
     PUBLISHED,
     *(
-        Settings(f"{name}-published", name, {**RECIPE, "kl_weight": kl, **more})
+        Settings(f"{name}-published", name, {**RECIPE, "objective__kl_weight": kl, **more})
         for name, kl, more in (
-            ("NASH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
-            ("BMSH", BITS_KL, {"decoder_noise": (1.0, 1.0)}),
+            ("NASH", BITS_KL, {"objective__decoder_noise": (1.0, 1.0)}),
+            ("BMSH", BITS_KL, {"objective__decoder_noise": (1.0, 1.0)}),
             ("Doc2hash", BITS_KL, {}),
             ("RBSH", BITS_KL, {}),
             ("VDSH", LATENTS_KL, {}),
@@ -147,7 +149,7 @@ def ablation(rank: int, components: int, *, fixed_kl: bool) -> Settings:
     kind = "fixed" if fixed_kl else "authors"
     arguments: dict[str, Any] = {"rank": rank, "n_components": components}
     if fixed_kl:
-        arguments |= {"kl_weight": BITS_KL, "kl_ramp": 1.0}
+        arguments |= {"objective__kl_weight": BITS_KL, "objective__kl_ramp": 1.0}
     return Settings(f"v{rank}-k{components}-{kind}", "CorrSH", arguments, as_published=True)
 
 
@@ -169,7 +171,7 @@ def noise(rank: int, components: int, first: float, last: float) -> Settings:
     return Settings(
         f"v{rank}-k{components}-noise-{first:g}",
         "CorrSH",
-        {**fixed.arguments, "decoder_noise": (first, last)},
+        {**fixed.arguments, "objective__decoder_noise": (first, last)},
         as_published=True,
     )
 
@@ -190,9 +192,9 @@ def objective(rank: int, components: int, bound: str, noise: float, **more: Any)
     arguments: dict[str, Any] = {
         "rank": rank,
         "n_components": components,
-        "bound": bound,
-        "kl_weight": (1.0, 1.0),
-        "decoder_noise": (noise, 0.9 * noise),
+        "objective__bound": bound,
+        "objective__kl_weight": (1.0, 1.0),
+        "objective__decoder_noise": (noise, 0.9 * noise),
     }
     extra = "".join(f"-{value}" for value in more.values())
     name = f"v{rank}-k{components}-{bound}-{noisy}{extra}"
@@ -214,7 +216,7 @@ OBJECTIVE_RANKS = [
     if (v, k) != CORRELATED
 ]
 # Eq. 19 to the letter: in the defaults, in the authors' recipe, and in all that the paper prints.
-HALF: dict[str, Any] = {"gradient": "straight-through-half"}
+HALF: dict[str, Any] = {"objective__gradient": "straight-through-half"}
 HALF_AS_PRINTED = [objective(v, k, "printed", 0.0, **HALF) for v, k in (CORRELATED, INDEPENDENT)]
 
 
@@ -222,8 +224,8 @@ def combined(part: str, rank: int, components: int, beta: float) -> Settings:
     """CorrSH as published with a part of another method; KL weight rising to .1, or 1 throughout."""
     parts: dict[str, dict[str, Any]] = {
         "plain": {},
-        "mixture-prior": {"prior_groups": 20},
-        "ranking": {"ranking": 1.0},
+        "mixture-prior": {"objective__prior_groups": 20},
+        "ranking": {"objective__ranking": 1.0},
     }
     if beta == 1:
         base = objective(rank, components, "rearranged", 0.0)
@@ -252,30 +254,38 @@ COMBINED_AT_ONE = [
 # From the published recipe to the earlier defaults, one change after another. The KL weight comes first,
 # since with the published one the defaults' learning rate would collapse codes.
 CHANGES: dict[str, dict[str, Any]] = {
-    "kl": {"kl_weight": (0.3, 0.1), "kl_ramp": 0.25},
+    "kl": {"objective__kl_weight": (0.3, 0.1), "objective__kl_ramp": 0.25},
     "optimiser": {
-        "epochs": 25,
-        "batch_size": 200,
-        "learning_rate": 5e-3,
-        "learning_rate_decay": "cosine",
+        "training__epochs": 25,
+        "training__batch_size": 200,
+        "training__learning_rate": 5e-3,
+        "training__learning_rate_decay": "cosine",
     },
-    "start": {"unigram_start": True},
-    "noise": {"decoder_noise": (0.2, 0.2)},
-    "target": {"target": "root-tfidf"},
-    "input": {"input_length": 16.0},
-    "neighbour-words": {**EARLIER, "contrast": 0.0},
-    "contrast": {"contrast": EARLIER["contrast"]},
-    "networks": {"networks": None},
+    "start": {"network__unigram_start": True},
+    "noise": {"objective__decoder_noise": (0.2, 0.2)},
+    "target": {"objective__target": "root-tfidf"},
+    "input": {"network__input_length": 16.0},
+    "neighbour-words": {**EARLIER, "neighbours__contrast": 0.0},
+    "contrast": {"neighbours__contrast": EARLIER["neighbours__contrast"]},
+    "networks": {"network__networks": None},
 }
-PATH = [
-    Settings(
-        f"to-{name}",
-        "CorrSH",
-        {k: v for change in list(CHANGES.values())[: number + 1] for k, v in change.items()},
-        as_published=True,
-    )
-    for number, name in enumerate(CHANGES)
-]
+AUTHORS: dict[str, Any] = {
+    name: value
+    for name, value in CorrSH.as_published().get_params().items()
+    if name.startswith(("objective__", "network__", "training__"))
+}
+
+
+def path(name: str) -> Settings:
+    """All changes up to this one; the paper's model until there are neighbours."""
+    names = list(CHANGES)
+    changed = {k: v for done in names[: names.index(name) + 1] for k, v in CHANGES[done].items()}
+    if not any(k.startswith("neighbours__") for k in changed):
+        return Settings(f"to-{name}", "CorrSH", changed, as_published=True)
+    return Settings(f"to-{name}", "SemanticHasher", {**AUTHORS, "network__networks": 1, **changed})
+
+
+PATH = [path(name) for name in CHANGES]
 RBSH_OWN = Settings("RBSH-own", "RBSH", as_published=True)
 
 # What came after the paper: with our recipe, and as published. SNUH's figures are from settings that its
@@ -284,7 +294,9 @@ FIELD = [
     *(Settings(name, name) for name in ("SNUH", "PairRec")),
     *(Settings(f"{name}-published", name, as_published=True) for name in ("SNUH", "PairRec")),
 ]
-SPANNING: dict[str, Any] = {"tree": "spanning"}  # as the paper writes, where its code has stars
+SPANNING: dict[str, Any] = {
+    "graph__tree": "spanning"
+}  # as the paper writes, where its code has stars
 # Also first weights as those of our other methods.
 USUAL_START: dict[str, Any] = {**SPANNING, "initial_range": None}
 FIELD.append(Settings("SNUH-published-usual-start", "SNUH", USUAL_START, as_published=True))
@@ -309,8 +321,12 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "smoke": grid(
         "smoke",
         [
-            Settings("CorrSH", "CorrSH", {"epochs": 2, "neighbours": 5, "n_components": 2}),
-            Settings("NASH", "NASH", {"epochs": 2}),
+            Settings(
+                "SemanticHasher",
+                "SemanticHasher",
+                {"training__epochs": 2, "neighbours__count": 5, "n_components": 2},
+            ),
+            Settings("NASH", "NASH", {"training__epochs": 2}),
             Settings("ITQ", "ITQ"),
         ],
         ["reuters"],
@@ -330,12 +346,16 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "label-free": grid(
         "label-free",
         [
-            Settings("no-neighbours", "CorrSH", {"neighbours": 0}),
-            Settings("one-training", "CorrSH", {"second_training": False}),
+            Settings("no-neighbours", "SemanticHasher", {"neighbours__count": 0}),
+            Settings("one-training", "SemanticHasher", {"neighbours__second_training": False}),
             Settings(
                 "one-scale",
-                "CorrSH",
-                {"second_training": False, "latent_dimensions": (64,), "neighbours": 20},
+                "SemanticHasher",
+                {
+                    "neighbours__second_training": False,
+                    "neighbours__dimensions": (64,),
+                    "neighbours__count": 20,
+                },
             ),
             *(Settings(name, name) for name in ("NASH", "VDSH", "ITQ", "LSH")),
         ],
@@ -347,8 +367,8 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "rank": grid(
         "rank",
         [
-            Settings("rank-10", "CorrSH"),
-            Settings("rank-0", "CorrSH", {"rank": 0, "n_components": 1}),
+            Settings("rank-10", "SemanticHasher", {"rank": 10, "n_components": 10}),
+            Settings("rank-0", "SemanticHasher", {"rank": 0, "n_components": 1}),
         ],
         [*MAIN, "debian", "stackoverflow"],
         [16, 64],
@@ -391,7 +411,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
             Settings(
                 "CorrSH-published-no-noise",
                 "CorrSH",
-                {"decoder_noise": (0.0, 0.0)},
+                {"objective__decoder_noise": (0.0, 0.0)},
                 as_published=True,
             ),
             Settings("RBSH", "RBSH"),
@@ -410,7 +430,7 @@ EXPERIMENTS: dict[str, list[Run]] = {
     + grid(
         "half-gradient",
         [
-            Settings("CorrSH-half", "CorrSH", HALF),
+            Settings("SemanticHasher-half", "SemanticHasher", HALF),
             Settings("CorrSH-published-half", "CorrSH", HALF, as_published=True),
         ],
         MAIN,
@@ -423,6 +443,6 @@ EXPERIMENTS: dict[str, list[Run]] = {
     "field": grid("field", FIELD, MAIN, LENGTHS, range(3)) + SNUH_SEARCHED,
     # Methods that came after CorrSH, as published.
     "field-later": grid("field-later", FIELD_LATER, MAIN, LENGTHS, range(3)),
-    # CorrSH with other ways to get a gradient through a bit.
+    # SemanticHasher with other ways to get a gradient through a bit.
     "estimators": grid("estimators", ESTIMATORS, MAIN, [32], range(3)),
 }

@@ -22,7 +22,7 @@ def seconds_an_epoch(hasher: Any, name: str) -> float:
 
     def fitted_in(epochs: int) -> float:
         start = time.perf_counter()
-        hasher.set_params(epochs=epochs).fit(corpus(name).train.tfidf)
+        hasher.set_params(training__epochs=epochs).fit(corpus(name).train.tfidf)
         return time.perf_counter() - start
 
     fitted_in(FEW)  # once for what is set up only once
@@ -33,11 +33,10 @@ def seconds_an_epoch(hasher: Any, name: str) -> float:
 def main() -> None:
     from boltzhash.hashers import NASH, CorrSH
 
-    settings: dict[str, Any] = {"batch_size": BATCH}
-    published: dict[str, Any] = {"neighbours": 0, "contrast": 0.0, "networks": 1}
-    hashers: dict[str, Any] = {"NASH": NASH(BITS, **settings)}
+    settings: dict[str, Any] = {"training__batch_size": BATCH}
+    hashers: dict[str, Any] = {"NASH": NASH(BITS).set_params(**settings)}
     for v, k in paper.SECONDS:
-        hashers[f"v{v}-k{k}"] = CorrSH(BITS, rank=v, n_components=k, **published, **settings)
+        hashers[f"v{v}-k{k}"] = CorrSH.as_published(BITS, rank=v, n_components=k, **settings)
     for name, hasher in hashers.items():
         seconds = seconds_an_epoch(hasher, "tmc")
         print(name, f"{seconds:.4f} s per epoch", flush=True)

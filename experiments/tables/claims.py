@@ -13,14 +13,14 @@ from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
 from experiments import paper
-from experiments.results.files import read_all
+from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import DEEP, LENGTHS, MAIN, SHALLOW
 from experiments.tables.cells import PROTOCOLS, by_length, cells, markdown, mean, short, signed
 from experiments.tables.paper_tables import WITHOUT_EPOCHS
 
 METHODS = tuple(paper.TABLES["tmc"])  # the eight of the paper's tables
 RECIPES = {  # of which codes were set against the Boltzmann machine
-    "CorrSH": "defaults",
+    "SemanticHasher": "SemanticHasher",
     "CorrSH-published": "as published",
     "v10-k10-printed-no-noise": "β = 1, as printed",
     "v10-k10-rearranged-noise": "as published, but β = 1",
@@ -50,16 +50,18 @@ def as_published(protocol: str) -> Precision:
 
 
 def defaults() -> Precision:
+    """Means over seeds of the defaults; SemanticHasher has CorrSH's place among the eight."""
     found = cells(read_all("tables", "quality"))
+    places = {**dict(zip(METHODS, METHODS, strict=True)), "SemanticHasher": "CorrSH"}
     return {
-        (settings, corpus, bits): statistics.fmean(values)
+        (places[settings], corpus, bits): statistics.fmean(values)
         for (settings, corpus, bits), values in found.items()
-        if settings in METHODS
+        if settings in places
     }
 
 
 def others_with_defaults() -> Precision:
-    """Means over seeds of all methods but CorrSH, with the defaults of this library."""
+    """Means over seeds of all methods but SemanticHasher, with the defaults of this library."""
     return {
         (settings, corpus, bits): statistics.fmean(values)
         for (settings, corpus, bits), values in cells(read_all("tables", "baselines")).items()
@@ -72,7 +74,7 @@ def columns() -> dict[str, Precision]:
     return {
         "the paper's": the_papers(),
         **{f"as published, {protocol}": as_published(protocol) for protocol in PROTOCOLS},
-        "defaults, label-free": defaults(),
+        "defaults, SemanticHasher for CorrSH, label-free": defaults(),
     }
 
 
@@ -110,8 +112,8 @@ def best_published_table() -> str:
     }
     rows = []
     for corpus in MAIN:
-        shown = map(mean, by_length(ours, "CorrSH", corpus))
-        rows.append([corpus, "**CorrSH**, defaults, label-free", *shown])
+        shown = map(mean, by_length(ours, "SemanticHasher", corpus))
+        rows.append([corpus, "**SemanticHasher**, label-free", *shown])
         for name, found in compared.items():
             best = [
                 max(
@@ -161,10 +163,14 @@ def _rank_correlation(ones: Precision, others: Precision, corpus: str, bits: int
     return f"{spearmanr(*figures).statistic:.2f}"
 
 
+def _by_recipe(result: Result) -> tuple[int, str]:
+    return [*RECIPES].index(result["settings"]), result["corpus"]
+
+
 def disagreement_table() -> str:
     """How often μ > 0 differs from what b(s) says, and whether that changes precision."""
     rows = []
-    for result in sorted(read_all("disagreement"), key=lambda r: (r["settings"], r["corpus"])):
+    for result in sorted(read_all("disagreement"), key=_by_recipe):
         shares = ("bits_differ_conditional", "bits_differ_marginal", "documents_differ_marginal")
         rows.append(
             [
@@ -190,7 +196,7 @@ def maps_table() -> str:
     rows = []
     found = {result["settings"]: result for result in read_all("codes")}
     for suffix, recipe in (("-published", "as published"), ("", "defaults")):
-        for method in ("VDSH", "NASH", "CorrSH"):
+        for method in ("VDSH", "NASH", "CorrSH", "SemanticHasher"):
             if method + suffix in found:
                 result = found[method + suffix]
                 together = same_group_nearby(result["points"], result["groups"])
@@ -216,12 +222,15 @@ def same_group_nearby(points: list[list[int]], groups: list[int]) -> float:
 def couplings_table() -> str:
     """Whether the correlations that the posterior learns are those that the codes have."""
     rows = []
-    for name, title in (("CorrSH-published", "as published"), ("CorrSH", "defaults")):
+    for name, title in (
+        ("CorrSH-published", "CorrSH as published"),
+        ("SemanticHasher", "SemanticHasher"),
+    ):
         for result in read_all("codes"):
             if result["settings"] == name:
                 both = [result[f"{what}_correlation"] for what in ("learned", "code")]
                 sizes = [short(statistics.fmean(map(abs, values)) / 1000) for values in both]
                 r = f"{statistics.correlation(*both):+.2f}".replace("-", "−")
                 rows.append([title, *sizes, r])
-    head = ["CorrSH", "mean size, learned", "mean size, codes", "r between the two"]
+    head = ["", "mean size, learned", "mean size, codes", "r between the two"]
     return markdown(head, rows)

@@ -1,4 +1,4 @@
-"""What came after the paper: each method as published and with our recipe, beside CorrSH's defaults."""
+"""What came after the paper: each method as published and with our recipe, beside SemanticHasher."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ LAST_EPOCH_ALONE = {"AMMI"}  # measured after the last epoch, so that there is n
 
 
 def field_table(corpus: str) -> str:
-    """Every method of the field since at every length, and the defaults of CorrSH."""
-    rows = [row for method in METHODS for row in _rows(method, corpus)] + _rows("CorrSH", corpus)
+    """Every method of the field since at every length, and SemanticHasher."""
+    rows = [row for method in METHODS for row in _rows(method, corpus)] + _rows(
+        "SemanticHasher", corpus
+    )
     return markdown(["method", "recipe", "protocol", "seeds", *map(str, LENGTHS)], rows)
 
 
 def method_table(method: str) -> str:
-    """One of them on all corpora, and the defaults of CorrSH."""
+    """One of them on all corpora, and SemanticHasher."""
     rows = [
         [corpus, f"{name}, {recipe}", *rest]
         for corpus in MAIN
-        for name, recipe, *rest in (*_rows(method, corpus), *_rows("CorrSH", corpus))
+        for name, recipe, *rest in (*_rows(method, corpus), *_rows("SemanticHasher", corpus))
     ]
     return markdown(["corpus", "", "protocol", "seeds", *map(str, LENGTHS)], rows)
 

@@ -19,11 +19,13 @@ from experiments.tables.cells import markdown, short
 LISTED = EXPERIMENTS["label-free"]
 CORPORA = tuple(dict.fromkeys(run.corpus for run in LISTED))
 LENGTHS = tuple(dict.fromkeys(run.bits for run in LISTED))
-SETTINGS = {run.settings.name: run.settings.method for run in LISTED} | {"CorrSH": "CorrSH"}
+SETTINGS = {run.settings.name: run.settings.method for run in LISTED} | {
+    "SemanticHasher": "SemanticHasher"
+}
 SHOWN = {
-    "no-neighbours": "CorrSH without neighbours",
-    "one-training": "CorrSH, one training",
-    "one-scale": "CorrSH, one scale",
+    "no-neighbours": "SemanticHasher without neighbours",
+    "one-training": "SemanticHasher, one training",
+    "one-scale": "SemanticHasher, one scale",
 }
 
 
@@ -54,13 +56,15 @@ def ranks_table() -> str:
     for corpus in CORPORA:
         own = points(corpus)
         by_length = [[p for p in own if p.bits == bits] for bits in LENGTHS]
-        variants = [[p for p in some if SETTINGS[p.settings] == "CorrSH"] for some in by_length]
+        variants = [
+            [p for p in some if SETTINGS[p.settings] == "SemanticHasher"] for some in by_length
+        ]
         by_settings = [[p for p in own if p.settings == settings] for settings in SETTINGS]
         groups = [[own], *([some] for some in by_length), variants, by_settings]
         if own:
             rows.append([corpus, str(len(own)), *map(_mean_correlation, groups)])
     head = ["corpus", "runs", "all", *(f"methods, {bits} bits" for bits in LENGTHS)]
-    return markdown([*head, "settings of CorrSH", "lengths"], rows)
+    return markdown([*head, "settings of SemanticHasher", "lengths"], rows)
 
 
 def _mean_correlation(groups: Iterable[list[Point]]) -> str:

@@ -318,7 +318,7 @@ def half_table() -> str:
     """Straight-through with the factor ½ of eq. 19 minus the same with 1."""
     results = read_all("half-gradient", "objective", "quality", "tables")
     pairs = [
-        ("defaults", "CorrSH-half", "CorrSH"),
+        ("SemanticHasher", "SemanticHasher-half", "SemanticHasher"),
         ("authors' recipe", "CorrSH-published-half", "CorrSH-published"),
         *(
             (f"as printed, {POSTERIORS[p]}", f"{one}-straight-through-half", one)
@@ -414,12 +414,12 @@ def combined_differences_table() -> str:
 
 
 def path_table() -> str:
-    """From the authors' recipe to the earlier defaults, one change after another, and to today's."""
+    """From the authors' recipe to SemanticHasher's defaults, one change after another."""
     found = cells(read_all("path", "tables", "quality"))
     steps = {
         "CorrSH-published": "the authors' recipe",
         **{f"to-{change}": f"+ {STEPS[change]}" for change in CHANGES},
-        "CorrSH": "today's defaults: other neighbours, a second training, a contrast on bits",
+        "SemanticHasher": "SemanticHasher: other neighbours, a second training, a contrast on bits",
     }
     rows = []
     for settings, title in steps.items():
@@ -432,13 +432,18 @@ def path_table() -> str:
 
 def shortcut_table() -> str:
     """How far the shortcut is from the Boltzmann machine for posteriors that were trained."""
-    titles = {"CorrSH": "defaults of longer codes", "CorrSH-published": "as published"}
+    titles = {
+        "SemanticHasher": "SemanticHasher, as for longer codes",
+        "CorrSH-published": "CorrSH as published",
+    }
     rows = []
-    for r in sorted(read_all("shortcut-trained"), key=lambda r: (r["settings"], r["corpus"])):
+    order = [*titles, name(CORRELATED, "printed", "no-noise")]
+    found = read_all("shortcut-trained")
+    for r in sorted(found, key=lambda r: (order.index(r["settings"]), r["corpus"])):
         low, high = r["quartiles"]
         rows.append(
             [
-                titles.get(r["settings"], "β = 1, as printed"),
+                titles.get(r["settings"], "CorrSH, β = 1, as printed"),
                 r["corpus"],
                 f"{short(r['tv'])} ({short(low)}–{short(high)})",
                 f"{r['mean_abs_location']:.1f}",

@@ -51,40 +51,40 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 INGREDIENTS = {
-    "no-neighbours": "without neighbours (`neighbours=0`)",
-    "no-contrast": "neighbours' words, but no contrast (`contrast=0`)",
-    "no-neighbour-words": "contrast, but not the neighbours' words (`neighbour_share=0`)",
-    "one-network": "one network for the whole code (`networks=1`)",
+    "no-neighbours": "without neighbours (`neighbours__count=0`)",
+    "no-contrast": "neighbours' words, but no contrast (`neighbours__contrast=0`)",
+    "no-neighbour-words": "contrast, but not the neighbours' words (`neighbours__share=0`)",
+    "one-network": "one network for the whole code (`network__networks=1`)",
     "factorised": "a factorised posterior (`rank=0, n_components=1`)",
-    "tfidf-target": 'tf-idf itself as the target (`target="tfidf"`)',
-    "words-target": 'each word once as the target (`target="words"`)',
-    "raw-input": "tf-idf as it is (`input_length=None`)",
-    "random-start": "decoder bias at random (`unigram_start=False`)",
-    "rising-kl": "KL weight rising from 0 (`kl_weight=(0, .1), kl_ramp=1`)",
-    "published-noise": "decoder noise as published (`decoder_noise=(1, .9)`)",
-    "published-rate": "Adam at the published rate (`learning_rate=1e-3`)",
-    "published-decay": 'the published decay (`learning_rate_decay="steps"`)',
-    "published-epochs": "as many epochs as published (`epochs=100`)",
-    "published-batch": "batches as published (`batch_size=100`)",
+    "tfidf-target": 'tf-idf itself as the target (`objective__target="tfidf"`)',
+    "words-target": 'each word once as the target (`objective__target="words"`)',
+    "raw-input": "tf-idf as it is (`network__input_length=None`)",
+    "random-start": "decoder bias at random (`network__unigram_start=False`)",
+    "rising-kl": "KL weight rising from 0 (`objective__kl_weight=(0, .1), objective__kl_ramp=1`)",
+    "published-noise": "decoder noise as published (`objective__decoder_noise=(1, .9)`)",
+    "published-rate": "Adam at the published rate (`training__learning_rate=1e-3`)",
+    "published-decay": 'the published decay (`training__learning_rate_decay="steps"`)',
+    "published-epochs": "as many epochs as published (`training__epochs=100`)",
+    "published-batch": "batches as published (`training__batch_size=100`)",
     "published-optimiser": "these four together",
 }
-# What CorrSH is combined with: the prior and the loss of other methods, other gradients.
+# What SemanticHasher is combined with: the prior and the loss of other methods, other gradients.
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
 METHODS = (*DEEP, *SHALLOW)
 # What the page of a method has beside it.
 BESIDE = {
-    "NASH": ("CorrSH",),
-    "VDSH": ("CorrSH",),
-    "GMSH": ("VDSH", "CorrSH"),
-    "BMSH": ("NASH", "CorrSH", "CorrSH-mixture-prior"),
-    "Doc2hash": ("NASH", "CorrSH", "CorrSH-gumbel-softmax"),
-    "RBSH": ("NASH", "CorrSH", "CorrSH-ranking"),
+    "NASH": ("SemanticHasher",),
+    "VDSH": ("SemanticHasher",),
+    "GMSH": ("VDSH", "SemanticHasher"),
+    "BMSH": ("NASH", "SemanticHasher", "SemanticHasher-mixture-prior"),
+    "Doc2hash": ("NASH", "SemanticHasher", "SemanticHasher-gumbel-softmax"),
+    "RBSH": ("NASH", "SemanticHasher", "SemanticHasher-ranking"),
 }
 WITH_CODES = ("quality", "quality-unseen", "baselines", "embeddings", "tables")
 VECTOR = 384  # numbers in a vector of all-MiniLM-L6-v2, and bits in their signs
 EMBEDDINGS = {
-    "features": "`CorrSH` from vectors",
-    "words": "`CorrSH` from words",
+    "features": "`SemanticHasher` from vectors",
+    "words": "`SemanticHasher` from words",
     "itq": "PCA + ITQ of the vectors",
     "sign": "sign of the centred vector",
     "cosine": "the vectors: cosine of floats",
@@ -104,7 +104,7 @@ def confidence() -> str:
     """The top 100 by Hamming distance and by bits weighted by the query's margins."""
     results = read_all("confidence")
     rows = [
-        [corpus, shown, *map(mean, by_length(cells(results, way), "CorrSH", corpus))]
+        [corpus, shown, *map(mean, by_length(cells(results, way), "SemanticHasher", corpus))]
         for corpus in MAIN
         for way, shown in CONFIDENCE.items()
     ]
@@ -115,7 +115,7 @@ def quality() -> str:
     """The defaults at every length."""
     found = cells(read_all("quality", "quality-unseen"))
     corpora = [c for c in (*MAIN, *OTHERS) if any(key[1] == c for key in found)]
-    rows = [[c, *map(spread, by_length(found, "CorrSH", c))] for c in corpora]
+    rows = [[c, *map(spread, by_length(found, "SemanticHasher", c))] for c in corpora]
     return markdown(["corpus", *map(str, LENGTHS)], rows)
 
 
@@ -126,7 +126,7 @@ def quality_against() -> str:
     rows = []
     for corpus in (*MAIN, *OTHERS):
         for settings, name in (
-            ("CorrSH", "**CorrSH**"),
+            ("SemanticHasher", "**SemanticHasher**"),
             ("CorrSH-published", "CorrSH as published"),
             ("ITQ", "LSA + ITQ"),
             ("sign", "binary MiniLM"),
@@ -156,7 +156,7 @@ def ingredients() -> str:
     found = cells(read_all("ingredients"))
     rows = []
     for bits in (32, 8, 128):
-        defaults = [found.get(("CorrSH", c, bits)) for c in MAIN]
+        defaults = [found.get(("SemanticHasher", c, bits)) for c in MAIN]
         if any(defaults):
             rows.append([str(bits), "**the defaults**", *(spread(v) for v in defaults)])
         for name in INGREDIENTS:
@@ -175,13 +175,13 @@ def _of_seeds(values: list[float] | None, defaults: list[float] | None) -> str:
 
 def methods() -> str:
     """Every method at 32 bits with its own defaults."""
-    names = ["CorrSH", "CorrSH-published", *field.METHODS, *DEEP, *SHALLOW]
+    names = ["SemanticHasher", "CorrSH-published", *field.METHODS, *DEEP, *SHALLOW]
     return _at_32_bits("method", names, read_all("tables", "baselines", "quality", "field"))
 
 
 def variants() -> str:
-    """CorrSH, with its earlier defaults, and with the parts of other methods, at 32 bits."""
-    names = ["CorrSH", *(f"CorrSH-{part}" for part in PARTS)]
+    """SemanticHasher, with its earlier defaults, and with the parts of other methods, at 32 bits."""
+    names = ["SemanticHasher", *(f"SemanticHasher-{part}" for part in PARTS)]
     results = read_all("combined", "estimators", "ingredients")
     return _at_32_bits("settings", names, results)
 
@@ -215,7 +215,7 @@ def lowest_seeds() -> str:
     found = cells(read_all("quality"))
     rows = []
     for corpus in MAIN:
-        values = by_length(found, "CorrSH", corpus)
+        values = by_length(found, "SemanticHasher", corpus)
         shown = [f"{short(min(v))} ({short(statistics.fmean(v))})" if v else "" for v in values]
         if any(values):
             rows.append([corpus, seeds(values), *shown])

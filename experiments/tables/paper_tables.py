@@ -48,7 +48,7 @@ def paper_table(corpus: str) -> str:
     """Tables 1 to 3: every method at every length, the paper's figure above ours."""
     found = by_protocol(read_all("tables", "baselines", "quality"))
     rows = []
-    for method in (*SHALLOW, *DEEP, "CorrSH"):
+    for method in (*SHALLOW, *DEEP, "CorrSH", "SemanticHasher"):
         printed = paper.TABLES[corpus].get(method)
         if printed is not None:
             rows.append([method, "the paper's", "published", "", *map(short, printed)])
@@ -74,7 +74,7 @@ def method_table(method: str, beside: tuple[str, ...] = ()) -> str:
                 rows.append([corpus, name, *map(mean, values)])
         for name in beside:
             values = by_length(found["label-free"], name, corpus)
-            recipe = "earlier defaults" if name.startswith("CorrSH-") else "defaults"
+            recipe = "earlier defaults" if name.startswith("SemanticHasher-") else "defaults"
             rows.append([corpus, f"{name}, {recipe}, label-free", *map(mean, values)])
     return markdown(["corpus", "", *map(str, LENGTHS)], rows)
 
@@ -90,7 +90,7 @@ def protocols_table(corpus: str) -> str:
     """The same runs under the three protocols: what choosing an epoch by labels gives."""
     found = by_protocol(read_all("tables", "quality"))
     rows = []
-    for method in (m for m in (*DEEP, "CorrSH") if m not in WITHOUT_EPOCHS):
+    for method in (m for m in (*DEEP, "CorrSH", "SemanticHasher") if m not in WITHOUT_EPOCHS):
         for suffix, recipe in (("-published", "as published"), ("", "defaults")):
             for protocol in PROTOCOLS:
                 values = by_length(found[protocol], method + suffix, corpus)
@@ -124,7 +124,14 @@ def ablation_table(which: str) -> str:
 def combined_table() -> str:
     """The earlier defaults with BMSH's prior and with RBSH's ranking, beside those two methods."""
     found = cells(read_all("combined", "ingredients", "tables"))
-    names = ("CorrSH", "CorrSH-mixture-prior", "CorrSH-ranking", "BMSH", "RBSH", "NASH")
+    names = (
+        "SemanticHasher",
+        "SemanticHasher-mixture-prior",
+        "SemanticHasher-ranking",
+        "BMSH",
+        "RBSH",
+        "NASH",
+    )
     rows = []
     for corpus in MAIN:
         for name in names:
@@ -137,8 +144,10 @@ def appendix_table() -> str:
     found = by_protocol(read_all("appendix"))
     rows = []
     for corpus, printed in paper.APPENDIX.items():
-        for method, figures in printed.items():
-            rows.append([corpus, method, "the paper's", "published", "", *map(short, figures)])
+        for method in (*printed, "SemanticHasher"):
+            if method in printed:
+                figures = map(short, printed[method])
+                rows.append([corpus, method, "the paper's", "published", "", *figures])
             for suffix, recipe, protocol in APPENDIX_ROWS:
                 values = by_length(found[protocol], method + suffix, corpus)
                 rows += row([corpus, method, recipe, protocol], values)

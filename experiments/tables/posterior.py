@@ -42,7 +42,10 @@ COMPARISONS = [
     ),
     *(Comparison(NO_NOISE, bits, *NO_NOISE_PAIR, FACTORISED) for bits in LENGTHS),
     Comparison(f"{NO_NOISE}, seeds 5–9", 32, *NO_NOISE_PAIR, FACTORISED, range(5, 10)),
-    *(Comparison("defaults", bits, "CorrSH", "factorised", FACTORISED) for bits in (8, 32, 128)),
+    *(
+        Comparison("SemanticHasher", bits, "SemanticHasher", "factorised", FACTORISED)
+        for bits in (8, 32, 128)
+    ),
 ]
 ONE_COMPONENT = [
     Comparison(f"as published, {name}", 64, f"v10-k10-{kind}", f"v10-k1-{kind}", "v = 10, k = 1")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from experiments.results.files import Result, read_all
 from experiments.runs.retrieval import COLLECTIONS, RIVAL, STEMS
+from experiments.runs.sweeps import DEFAULT
 from experiments.tables.cells import markdown, mean, seeds, short, signed, spread
 
 FOR_QUESTIONS = ", for questions"
@@ -59,7 +60,8 @@ def differences_table() -> str:
 
 def _results() -> list[Result]:
     """All runs; what a model with stems takes part in is a way of its own, the rest is said once."""
-    found = read_all("retrieval")
+    shown = (DEFAULT.name, STEMS.name)
+    found = [result for result in read_all("retrieval") if result["settings"] in shown]
     for result in found:
         if result["settings"] == STEMS.name:
             for told in ("ways", "differences"):

@@ -1,7 +1,7 @@
 """boltzhash: short binary codes for documents, and search by Hamming distance.
 
 Public names are imported when they are first used, so that each costs only what it needs itself. The
-hashers among them are those of the table in :mod:`boltzhash.hashers`.
+hashers among them are those of the table in :mod:`boltzhash.hashers`; beside them are their settings.
 """
 
 from importlib import import_module
@@ -36,4 +36,6 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is he
         return sorted({*globals(), *__getattr__("__all__")})
 
     def _names_of_hashers() -> list[str]:
-        return [*import_module("boltzhash.hashers").HASHERS, "Hasher", "load"]
+        hashers = import_module("boltzhash.hashers")
+        settings = [group.__name__ for group in hashers.SETTINGS]
+        return [*hashers.HASHERS, *settings, "Hasher", "load"]

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 from boltzhash.cli import demo
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document, docstrings
 from boltzhash.errors import needs_extra
+from boltzhash.hashers.semantic_hasher import PURPOSES
+from boltzhash.hashers.shared.settings import with_changes
 from command_line import run, succeed
 from small_corpus import DOCUMENTS
 
@@ -19,8 +21,8 @@ def test_the_demo_answers_its_questions_and_mine(
 ) -> None:
     documents = [Document(d["id"], f"name in words\n\n{d['text']}") for d in DOCUMENTS]
     monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
-    quick = CorrSH.for_questions(epochs=10)
-    monkeypatch.setattr(CorrSH, "for_questions", lambda **settings: quick.set_params(**settings))
+    quick = with_changes(PURPOSES["questions"], training__epochs=10)
+    monkeypatch.setitem(PURPOSES, "questions", quick)
     kept = str(tmp_path / "kept")
     lines = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert lines[0] == "learning from the docstrings of this Python: a minute or two, once"
@@ -35,7 +37,7 @@ def test_the_demo_answers_its_questions_and_mine(
     assert lines[-1].endswith(f"boltzhash serve {kept}")
     with Collection.open(kept) as collection:
         assert [(d.id, d.text) for d in collection] == [(d.id, d.text) for d in documents]
-    monkeypatch.setattr(CorrSH, "for_questions", None)  # what was learned is used again
+    monkeypatch.setattr(SemanticHasher, "fit", None)  # what was learned is used again
     again = succeed("demo", "planet orbit", "--output", kept).splitlines()
     assert again[0].startswith("60 docstrings read in ")  # nothing is learned
     assert again[again.index("planet orbit") :] == lines[lines.index("planet orbit") :]
@@ -52,7 +54,7 @@ def test_without_torch_the_demo_answers_by_words_and_linear_codes(
 
     documents = [Document(d["id"], d["text"]) for d in DOCUMENTS]
     monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
-    monkeypatch.setattr(CorrSH, "fit", refuse)
+    monkeypatch.setattr(SemanticHasher, "fit", refuse)
     result = run("demo", "planet orbit", "--output", tmp_path / "kept")
     assert result.code == 0
     assert result.err == (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH, CorrSH
+from boltzhash import ITQ, LSH, SemanticHasher, Training
 from boltzhash.collection import Collection
 from boltzhash.corpus.judgements import read_judgements, read_questions
 from boltzhash.metrics import compare_hashers, evaluate_answers, evaluate_codes, ways_of_searching
@@ -180,7 +180,7 @@ def test_what_codes_cannot_be_measured_with(made: Made, tmp_path: Path) -> None:
     assert message == "top must be a positive integer, got 0"
     vectors = np.random.default_rng(0).normal(size=(60, 4))
     texts = [record["text"] for record in make_records(60)]
-    hasher = CorrSH(16, epochs=2).fit(texts, features=vectors)
+    hasher = SemanticHasher(16, training=Training(epochs=2)).fit(texts, features=vectors)
     with Collection.create(tmp_path / "vectors", hasher) as collection:
         documents = [{"id": i, "text": text} for i, text in enumerate(texts)]
         collection.add(documents, features=vectors)

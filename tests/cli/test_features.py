@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from boltzhash.collection import Collection
-from boltzhash.hashers.shared import deep
 from command_line import FIT, Fitted, names, refused, run, succeed
+from quick_hashers import make_defaults_short
 from small_corpus import DOCUMENTS, TOPICS, as_jsonl, make_records, write_jsonl
 from snapshots import Newest
 
@@ -52,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def test_fit_and_encode_say_what_python_computes(files: Files) -> None:
     records = [json.loads(line) for line in files.corpus.read_text().splitlines()]
     vectors = np.load(files.vectors)
-    hasher = CorrSH(16, epochs=20, device="cpu")
+    hasher = SemanticHasher(16, training=Training(epochs=20, device="cpu"))
     codes = hasher.fit_transform([record["text"] for record in records], features=vectors)
     np.testing.assert_array_equal(np.load(files.codes / "codes.npy"), codes)
     assert np.load(files.codes / "no_known_word.npy").tolist() == []
@@ -69,7 +69,9 @@ def test_methods_that_take_none_and_files_that_hold_none_are_named(
     output = ("-o", tmp_path / "model")
     given = ("fit", files.corpus, "--features")
     lsh = refused(*given, files.vectors, *output, "--method", "LSH")
-    assert "LSH reads only words, got features; methods that take features are CorrSH, NASH" in lsh
+    assert (
+        "LSH reads only words, got features; methods that take features are SemanticHasher, " in lsh
+    )
     assert "corpus.jsonl: expected an .npy file" in refused(*given, files.corpus, *output)
     assert "none.npy" in refused(*given, tmp_path / "none.npy", *output, code=5)
 
@@ -101,7 +103,7 @@ def test_a_collection_has_the_codes_of_the_vectors(
             np.load(tmp_path / "codes" / name), np.load(files.codes / name)
         )
     shown = succeed("stats", library, "--check")
-    assert "60 documents, 16 bits (CorrSH from 6 features)" in shown
+    assert "60 documents, 16 bits (SemanticHasher from 6 features)" in shown
     assert "checked: everything is as it was written" in shown
     assert json.loads(succeed("stats", library, "--json"))["features"] == 6
     assert "bit 0" in succeed("explain", library)
@@ -203,7 +205,7 @@ def test_vectors_that_do_not_fit_are_named_and_leave_nothing(
         "index", files.model, files.corpus, *output
     )
     message = refused("index", fitted.model, files.corpus, "--features", files.vectors, *output)
-    assert "this CorrSH was fitted without features and reads words" in message
+    assert "this SemanticHasher was fitted without features and reads words" in message
     assert "leave the bad records out of both files" in refused(
         "index", files.model, files.corpus, "--features", files.vectors, "--skip-bad", *output
     )
@@ -243,12 +245,11 @@ def test_an_interrupted_index_resumes_with_the_same_vectors(files: Files, tmp_pa
 def test_without_a_model_one_is_learned_from_the_vectors(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 4)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 4)
+    make_defaults_short(monkeypatch, 4)
     given = (files.corpus, "--features", files.vectors, "--bits", 16, "-o", tmp_path / "library")
     result = run("index", *given)
     assert result.code == 0
-    assert "60 documents, codes of 16 bits (CorrSH)" in result.out
+    assert "60 documents, codes of 16 bits (SemanticHasher)" in result.out
     assert result.out.endswith('"…" --features QUERY.npy\n')
     with Collection.open(tmp_path / "library") as opened:
         assert opened.stats()["features"] == 6

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import boltzhash
+from boltzhash import Training
 from boltzhash.hashers import HASHERS
 from boltzhash.training import loop
 from command_line import FIT, Fitted, Run, contents, names, refused, run_apart, search_hits, succeed
@@ -33,7 +34,7 @@ def test_fit_as_json(fitted: Fitted, tmp_path: Path) -> None:
 def test_fit_for_humans_says_the_same(fitted: Fitted, tmp_path: Path) -> None:
     out = succeed("fit", fitted.corpus, "-o", tmp_path / "model", *FIT)
     assert re.fullmatch(
-        rf"wrote {re.escape(str(tmp_path / 'model'))}: CorrSH, 16 bits, 36 words, [\d.]+ s\n"
+        rf"wrote {re.escape(str(tmp_path / 'model'))}: SemanticHasher, 16 bits, 36 words, [\d.]+ s\n"
         r"\d+ distinct codes, bit balance 0\.\d\d\n"
         r"20 epochs: reconstruction -[\d.]+ and KL -?[\d.]+ nats per document\n",
         out,
@@ -52,10 +53,11 @@ def test_every_method_can_be_chosen(fitted: Fitted, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "Magic"], "--method must be one of CorrSH, "),
+        (["--method", "Magic"], "--method must be one of SemanticHasher, "),
         (["--method", "ITQ", "--rank", 3], "--rank is not an argument of ITQ"),
         (["--method", "LSH", "--epochs", 3], "--epochs is not an argument of LSH"),
-        (["--method", "NASH", "--published"], "--published is for CorrSH, got --method NASH"),
+        (["--published"], "--published is for CorrSH, NASH, "),
+        (["--method", "ITQ", "--published"], "got --method ITQ"),
     ],
 )
 def test_a_method_that_is_none_or_lacks_the_option(
@@ -66,7 +68,7 @@ def test_a_method_that_is_none_or_lacks_the_option(
 
 
 def test_a_full_rank_fit_as_published(fitted: Fitted, tmp_path: Path) -> None:
-    options = ("--bits", 8, "--epochs", 20, "--published", "--rank", "full")
+    options = ("--bits", 8, "--epochs", 20, "--method", "CorrSH", "--published", "--rank", "full")
     succeed("fit", fitted.corpus, "-o", tmp_path / "model", *options)
     assert boltzhash.load(tmp_path / "model").get_params()["rank"] == "full"
 
@@ -98,7 +100,7 @@ def test_a_bound_on_memory_with_room_for_all_changes_nothing(
     ("options", "message"),
     [
         (["--bits", 12], "n_bits must be a multiple of 8 between 8 and 4096, got 12"),
-        (["--rank", "half"], "rank must be an integer of 0 or more, or \"full\", got 'half'"),
+        (["--rank", "half"], "rank must be an integer of 0 or more or 'full', got 'half'"),
         (["--learning-rate", "nan"], "learning_rate must be a number above 0, got nan"),
         (["--max-memory", "lots"], "max_memory must be a number of bytes, or a size like"),
         (["--max-memory", "50MB"], "max_memory must be at least "),
@@ -200,7 +202,8 @@ def test_fit_learns_from_a_field_with_labels(fitted: Fitted, tmp_path: Path) -> 
     assert report["labels"]["agreement"] > 0.8
     texts = [document["text"] for document in DOCUMENTS]
     topics = [document["id"].partition("-")[0] for document in DOCUMENTS]
-    taught = boltzhash.CorrSH(16, epochs=20, device="cpu").fit(texts, topics)
+    taught = boltzhash.SemanticHasher(16, training=Training(epochs=20, device="cpu"))
+    taught.fit(texts, topics)
     assert boltzhash.load(model).fingerprint() == taught.fingerprint()
     some = with_topics(lambda number, topic: None if number % 3 == 2 else [topic, "all"])
     report = json.loads(succeed(*labels, "--json", stdin=some))
@@ -211,7 +214,10 @@ def test_fit_learns_from_a_field_with_labels(fitted: Fitted, tmp_path: Path) -> 
     ("options", "message"),
     [
         (["--labels", "subject"], "--labels: no record has a field 'subject'"),
-        (["--labels", "topic", "--method", "ITQ"], "--labels is for CorrSH, NASH, BMSH, VDSH, "),
+        (
+            ["--labels", "topic", "--method", "ITQ"],
+            "--labels is for SemanticHasher, CorrSH, NASH, ",
+        ),
         (
             ["--labels", "topic", "--max-memory", "4GB"],
             "max_memory takes a sample of the documents",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 from boltzhash.collection import Collection
 from boltzhash.training import loop
 from command_line import (
@@ -143,7 +143,7 @@ def test_a_model_that_could_not_be_saved_need_not_be_fitted_again(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(CorrSH, "save", full_disk)
+        patch.setattr(SemanticHasher, "save", full_disk)
         assert run(*arguments).code == 5
     assert names(tmp_path) == ["model.checkpoint"]
 

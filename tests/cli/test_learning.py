@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from boltzhash import ITQ, CorrSH, load
+from boltzhash import ITQ, SemanticHasher, load
 from boltzhash.cli.learning import FEWEST
 from boltzhash.collection import Collection
 from boltzhash.errors import TrainingError
-from boltzhash.hashers.shared import deep
 from boltzhash.training import loop
 from command_line import Made, misused, names, refused, run, search_hits, succeed
+from quick_hashers import make_defaults_short
 from small_corpus import make_documents, make_records, write_jsonl
 
 ENOUGH = make_documents(FEWEST)
@@ -29,8 +29,7 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 4)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 4)
+    make_defaults_short(monkeypatch, 4)
 
 
 def fitted(location: Path) -> Any:
@@ -43,13 +42,14 @@ def test_a_corpus_alone_becomes_a_collection_with_a_model_of_it(
 ) -> None:
     library = tmp_path / "library"
     first, second = succeed("index", corpus, "-o", library).splitlines()
-    pattern = rf"{library}: {FEWEST} documents, codes of 64 bits \(CorrSH\), [\d.]+ s"
+    pattern = rf"{library}: {FEWEST} documents, codes of 64 bits \(SemanticHasher\), [\d.]+ s"
     assert re.fullmatch(pattern, first)
     assert second == f'ask it: boltzhash search {library} "…"'
     assert names(tmp_path) == ["corpus.jsonl", "library"]
     texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
     assert (
-        fitted(library).fingerprint() == CorrSH.for_questions(verbose=True).fit(texts).fingerprint()
+        fitted(library).fingerprint()
+        == SemanticHasher(purpose="questions", verbose=True).fit(texts).fingerprint()
     )
     assert search_hits(library, "captain storm", "-k", 1)[0]["id"].startswith("sea-")
 
@@ -62,11 +62,11 @@ def test_what_is_learned_can_be_chosen(corpus: Path, tmp_path: Path) -> None:
         "collection": str(tmp_path / "library"),
         "written": FEWEST,
         "documents": FEWEST,
-        "method": "CorrSH",
+        "method": "SemanticHasher",
         "bits": 16,
     }
     params = fitted(tmp_path / "library").get_params()
-    assert (params["n_bits"], params["language"], params["random_state"]) == (16, None, 3)
+    assert (params["n_bits"], params["text__language"], params["random_state"]) == (16, None, 3)
     assert "64 MB" in refused("index", corpus, "-o", tmp_path / "new", "--max-memory", "64 MB")
     assert "n_bits must be" in refused("index", corpus, "-o", tmp_path / "new", "--bits", 12)
     assert names(tmp_path) == ["corpus.jsonl", "library"]
@@ -99,8 +99,9 @@ def test_which_words_are_learned_can_be_chosen(
     library = tmp_path / "library"
     succeed("index", corpus, "-o", library, *options)
     model = fitted(library)
-    assert model.get_params()["stop_words"] == ["moon", "Star", "sun"]
-    assert (model.min_df, model.max_df) == (3, 0.3)
+    params = model.get_params()
+    assert params["text__stop_words"] == ("moon", "Star", "sun")
+    assert (params["text__min_df"], params["text__max_df"]) == (3, 0.3)
     assert not {"moon", "star", "sun"} & set(model.tfidf_.words_)
     with Collection.open(library) as collection:  # as if it had been interrupted
         collection.delete(document.id for document in collection)
@@ -142,7 +143,7 @@ def test_what_is_no_corpus(made: Made, tmp_path: Path) -> None:
 def test_what_is_there_is_not_learned_over(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CorrSH, "fit", None)
+    monkeypatch.setattr(SemanticHasher, "fit", None)
     mine = tmp_path / "thesis"
     mine.mkdir()
     (mine / "chapter1.txt").write_text("years of work")
@@ -154,7 +155,7 @@ def test_what_is_there_is_not_learned_over(
     assert "is already a collection: add to it with `boltzhash add`" in message
 
 
-# Where CorrSH cannot be learned
+# Where SemanticHasher cannot be learned
 
 
 def test_a_few_documents_are_hashed_by_a_linear_method(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a_fit_that_fails_is_made_up_for(
     def fails(*_: object) -> None:
         raise TrainingError("training collapsed")
 
-    monkeypatch.setattr(CorrSH, "_fit_matrix", fails)
+    monkeypatch.setattr(SemanticHasher, "_fit_matrix", fails)
     result = run("index", corpus, "-o", tmp_path / "library")
     assert (result.code, result.err) == (
         0,
@@ -243,7 +244,7 @@ def test_what_was_learned_is_kept_before_anything_is_written(
         f"boltzhash: interrupted: {library} keeps what was learned; the same command resumes where it "
         "stopped\n",
     )
-    monkeypatch.setattr(CorrSH, "fit", None)
+    monkeypatch.setattr(SemanticHasher, "fit", None)
     assert run("index", corpus, "-o", library).code == 0
 
 
@@ -264,7 +265,7 @@ def test_indexing_goes_on_with_the_model_that_was_learned(
     command = ("index", corpus, "-o", library, "--bits", 16, "--seed", 5)
     assert run(*command).code == 130
     monkeypatch.setattr(Collection, "_write_coded", write)
-    monkeypatch.setattr(CorrSH, "fit", None)
+    monkeypatch.setattr(SemanticHasher, "fit", None)
     message = refused("index", corpus, "-o", library, "--bits", 32)
     assert "was begun with --bits 16, got 32: give the same, or another --output" in message
     result = run(*command, "--json")

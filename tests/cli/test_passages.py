@@ -9,8 +9,8 @@ import pytest
 
 from boltzhash import Collection, load
 from boltzhash.cli.learning import FEWEST
-from boltzhash.hashers.shared import deep
 from command_line import Made, refused, search_hits, succeed
+from quick_hashers import make_defaults_short
 from small_corpus import make_documents, make_records, write_jsonl
 
 FILLER = "The ship has a sail and an anchor. " * 30
@@ -49,8 +49,7 @@ def test_a_hit_is_shown_in_its_best_passage(made: Made, manual: Path, tmp_path: 
 
 
 def test_a_model_is_learned_from_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 4)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 4)
+    make_defaults_short(monkeypatch, 4)
     texts = [document["text"] for document in make_documents(3 * FEWEST)]
     pages = [" ".join(texts[start : start + 60]) for start in range(0, len(texts), 60)]
     corpus = write_jsonl(
@@ -60,7 +59,7 @@ def test_a_model_is_learned_from_passages(tmp_path: Path, monkeypatch: pytest.Mo
     with Collection.open(tmp_path / "library") as collection:
         n = collection.stats()["passages"]["passages"]
         assert collection.hasher.fitted_on_.documents == n >= FEWEST
-        assert collection.stats()["method"] == "CorrSH"
+        assert collection.stats()["method"] == "SemanticHasher"
 
 
 def test_an_interrupted_index_goes_on_with_the_same_passages(

@@ -13,7 +13,7 @@ from command_line import DEADLINE, Fitted, Made, Run, contents, run_apart, run_o
 def test_in_a_pipe_there_is_no_progress_bar(fitted_apart: tuple[Run, Path]) -> None:
     result, model = fitted_apart
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith(f"wrote {model}: CorrSH, 16 bits")
+    assert result.out.startswith(f"wrote {model}: SemanticHasher, 16 bits")
 
 
 def test_on_a_terminal_there_is_a_progress_bar(fitted: Fitted, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from boltzhash import LSH, Hasher
+from boltzhash import LSH, Hasher, Text
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import codes_following
 
@@ -295,7 +295,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 def _fitted(n_bits: int, seed: int) -> LSH:
     texts = [f"{one} {other}" for one in WORDS for other in WORDS]
-    return LSH(n_bits, random_state=seed, max_df=1.0).fit(texts)
+    return LSH(n_bits, random_state=seed, text=Text(max_df=1.0)).fit(texts)
 
 
 @pytest.fixture(scope="session")

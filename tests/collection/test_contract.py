@@ -748,7 +748,7 @@ def test_what_is_no_query_is_named(engine: Any, hasher: Hasher, query: Any) -> N
 
 def test_arguments_are_checked(engine: Any, hasher: Hasher) -> None:
     collection = engine.empty(hasher)
-    with pytest.raises(ValueError, match="k must be an integer of 1 or more, got 0"):
+    with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         collection.search("star", 0)
     with pytest.raises(ValueError, match="radius must be an integer of 0 or more, got -1"):
         collection.within("star", -1)

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH, CorrSH, Hasher
+from boltzhash import ITQ, LSH, Hasher, Network, SemanticHasher, Training
 from boltzhash.codes import bit_balance, unpack
 from boltzhash.collection.drift import ENOUGH, measured_drift
 from boltzhash.corpus import Document
@@ -90,7 +90,9 @@ def test_few_documents_and_codes_from_vectors_say_nothing(hasher: Hasher) -> Non
     assert enough is not None
     assert (few.is_worth_fitting, enough.is_worth_fitting) == (None, True)
     vectors = np.random.default_rng(0).normal(size=(300, 4))
-    of_vectors = CorrSH(16, epochs=1, hidden_units=20).fit(OLD, features=vectors)
+    of_vectors = SemanticHasher(
+        16, training=Training(epochs=1), network=Network(hidden_units=20)
+    ).fit(OLD, features=vectors)
     given = [Input(Document(i, t), v) for i, (t, v) in enumerate(zip(newer, vectors, strict=False))]
     drift = measured_drift(of_vectors, coded_documents(of_vectors, given))
     assert drift is not None

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash import NASH, Hasher
+from boltzhash import NASH, Hasher, Network, Text, Training
 from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.cluster import add_from
@@ -50,7 +50,12 @@ QUERY = embedded(["star bread"])[0]
 @pytest.fixture(scope="session")
 def of_features() -> NASH:
     texts = [f"{one} {other}" for one in WORDS for other in WORDS]
-    hasher = NASH(16, epochs=2, hidden_units=8, max_df=1.0, device="cpu")
+    hasher = NASH(
+        16,
+        training=Training(epochs=2, device="cpu"),
+        network=Network(hidden_units=8),
+        text=Text(max_df=1.0),
+    )
     return hasher.fit(texts, features=embedded(texts))
 
 
@@ -298,7 +303,12 @@ def test_what_is_kept_comes_out(
 def test_a_rehash_reads_texts_and_so_takes_no_features(
     engine: Any, collection: Any, of_features: Hasher, long_hasher: Hasher
 ) -> None:
-    other = NASH(8, epochs=1, hidden_units=4, max_df=1.0, device="cpu")
+    other = NASH(
+        8,
+        training=Training(epochs=1, device="cpu"),
+        network=Network(hidden_units=4),
+        text=Text(max_df=1.0),
+    )
     other.fit(TEXTS, features=VECTORS)
     with pytest.raises(
         ValueError, match="a collection keeps no features, so it cannot be rehashed"

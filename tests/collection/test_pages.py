@@ -12,6 +12,7 @@ import pytest
 
 from boltzhash import Hasher
 from boltzhash.cli.parser import main
+from quick_hashers import make_defaults_short
 
 from .conftest import WORDS
 
@@ -40,10 +41,8 @@ def folder(tmp_path: Path, long_hasher: Hasher, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("page", ["scale.md", "collections.md"])
 def test_commands_with_a_url(page: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("umap", reason="umap-learn is not installed")
-    from boltzhash.hashers.shared import deep
 
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    make_defaults_short(monkeypatch, 2)
     lines = [
         line for block in blocks(page) for line in block.splitlines() if f'"{POSTGRES}' in line
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher, Training
 from boltzhash.collection import Collection
 from boltzhash.hashers.shared import deep
 from small_corpus import make_documents
@@ -21,7 +21,9 @@ def test_the_examples_do_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(deep, "MINIMUM_STEPS", 20)
     old = make_documents(60)
-    with Collection.create("library", CorrSH(16, epochs=5).fit(d["text"] for d in old)) as library:
+    with Collection.create(
+        "library", SemanticHasher(16, training=Training(epochs=5)).fit(d["text"] for d in old)
+    ) as library:
         library.add(old)
         library.add({"id": i, "text": f"violin cello harp viola {i}"} for i in range(60))
     printed = run_commands(*commands.splitlines())

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash.hashers.shared import deep
+from quick_hashers import make_defaults_short
 from small_corpus import make_documents, write_jsonl
 
 from .pages import ROOT, blocks_of, run_commands, run_python
@@ -24,8 +24,7 @@ def test_the_python_example_prints_what_the_page_says(tmp_path: Path) -> None:
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = next(text for _, text in BLOCKS if text.startswith("boltzhash fit")).splitlines()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    make_defaults_short(monkeypatch, 2)
     rng = np.random.default_rng(0)
     for name, n in {"corpus": 240, "more": 10}.items():
         records = [

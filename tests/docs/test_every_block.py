@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, Collection, CorrSH
+from boltzhash import ITQ, Collection, SemanticHasher
 from boltzhash.cli.parser import main
 from boltzhash.corpus import Document, docstrings
-from boltzhash.hashers.shared import deep
+from quick_hashers import make_defaults_short
 from small_corpus import make_documents, write_jsonl
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "README.md": [
         ("boltzhash index corpus.jsonl -o library  ", "tests/docs/test_readme.py"),
         ("make demo", NOT_RUN + "tests/cli/test_demo.py runs boltzhash demo"),
-        ("from boltzhash import CorrSH, load", HERE),
+        ("from boltzhash import SemanticHasher, load", HERE),
         ("from boltzhash.datasets import fetch_corpus", HERE),
         ("boltzhash methods", "tests/docs/test_readme.py"),
         ("boltzhash map library", "tests/docs/test_readme.py"),
@@ -94,7 +94,7 @@ RUN: dict[str, list[tuple[str, str]]] = {
         ("boltzhash search library", "tests/docs/test_filters_page.py"),
     ],
     "docs/install.md": [("pip install boltzhash", HERE)],
-    "docs/labels.md": [("from boltzhash import CorrSH", HERE), ("boltzhash fit", HERE)],
+    "docs/labels.md": [("from boltzhash import SemanticHasher", HERE), ("boltzhash fit", HERE)],
     "docs/assistants.md": [("import asyncio, sys", "tests/integrations/test_pages.py")],
     "docs/data_frames.md": [("import pandas as pd", "tests/integrations/test_pages.py")],
     "docs/long_documents.md": [
@@ -115,11 +115,11 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/langchain.md": [("from boltzhash import ITQ", "tests/integrations/test_pages.py")],
     "docs/llama_index.md": [("from boltzhash import ITQ", "tests/integrations/test_pages.py")],
     "docs/large_corpora.md": [
-        ("hasher = CorrSH(64).fit((line", HERE),
+        ("hasher = SemanticHasher(64).fit((line", HERE),
         ("boltzhash fit corpus.jsonl -o model --max-memory", HERE),
     ],
     "docs/metrics.md": [("from boltzhash.metrics import evaluate", HERE)],
-    "docs/models/corrsh.md": [("CorrSH.as_published(64", HERE)],
+    "docs/models/semantic_hasher.md": [("from boltzhash import Neighbours", HERE)],
     "docs/models/gradients.md": [("value, s = estimator(", HERE)],
     "docs/quality.md": [("boltzhash evaluate library ", HERE)],
     "docs/results.md": [
@@ -244,8 +244,7 @@ def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOLTZHASH_DATA", str(tmp_path))
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    make_defaults_short(monkeypatch, 2)
     documents = [Document(document["id"], document["text"]) for document in make_documents(240)]
     monkeypatch.setattr(docstrings, "docstring_corpus", lambda: documents)
     return tmp_path
@@ -262,7 +261,7 @@ def names(folder: Path) -> dict[str, Any]:
     labels = np.arange(len(texts))[:, None] % 3 == np.arange(3)
     generator = torch.Generator().manual_seed(0)
     return {
-        "CorrSH": CorrSH,
+        "SemanticHasher": SemanticHasher,
         "hasher": ITQ(n_bits=64).fit(texts),
         "texts": texts,
         "read_texts": lambda: iter(texts),
@@ -271,8 +270,8 @@ def names(folder: Path) -> dict[str, Any]:
         "my_own_search": lambda text, k: ["sky-0"],
         "codes": codes,
         "queries": codes[:5],
-        **{f"{name}_queries": codes[:40] for name in ("corrsh", "itq")},
-        **{f"{name}_database": codes[40:] for name in ("corrsh", "itq")},
+        **{f"{name}_queries": codes[:40] for name in ("our", "itq")},
+        **{f"{name}_database": codes[40:] for name in ("our", "itq")},
         "query_labels": labels[:40],
         "labels": labels[40:],
         "estimator": make_estimator("straight-through", 4, generator),

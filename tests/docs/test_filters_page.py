@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import LSH
+from boltzhash import LSH, Text
 from boltzhash.collection import Collection
 
 from .pages import ROOT, blocks_of, run_commands
@@ -25,7 +25,7 @@ ROWS = re.findall(r"^\| `(\{.*?\})` \| ([a-z ]*?) ?\|", PAGE, re.M)
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Collection]:
     documents = [json.loads(line) for line in BLOCKS[0][1].splitlines()]
-    hasher = LSH(n_bits=64, max_df=1.0).fit([document["text"] for document in documents])
+    hasher = LSH(n_bits=64, text=Text(max_df=1.0)).fit([document["text"] for document in documents])
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add(documents)
         yield collection

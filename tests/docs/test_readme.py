@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash.hashers.shared import deep
+from quick_hashers import make_defaults_short
 from small_corpus import make_documents, write_jsonl
 
 from .pages import read_blocks, run_commands
@@ -23,8 +23,7 @@ COMMANDS = [
 
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("umap", reason="umap-learn is not installed")
-    monkeypatch.setattr(deep, "DEFAULT_EPOCHS", 2)
-    monkeypatch.setattr(deep, "MINIMUM_STEPS", 2)
+    make_defaults_short(monkeypatch, 2)
     monkeypatch.chdir(tmp_path)
     texts = [f"{document['text']} interest rates" for document in make_documents(60)]
     rows = [

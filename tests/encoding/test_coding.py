@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash import CorrSH, threads
+from boltzhash import SemanticHasher, threads
 from boltzhash.codes import Codes, pack
 from boltzhash.hashers.shared import base, inference
 from boltzhash.text import counting
 from boltzhash.text.counting import PythonCounter
 from boltzhash.text.tfidf import unit_rows
 
-QUICK = {"epochs": 1, "device": "cpu"}
+QUICK = {"training__epochs": 1, "training__device": "cpu"}
 
 
-def through_python_and_blas(hasher: CorrSH, texts: list[str]) -> Codes:
+def through_python_and_blas(hasher: SemanticHasher, texts: list[str]) -> Codes:
     """How codes were computed before anything was compiled: the tokenizer, tf-idf, BLAS in float64."""
     assert hasher.tfidf_ is not None
     counts = PythonCounter(hasher.tfidf_.words_, None).count(texts, grow=False)
@@ -41,15 +41,15 @@ def through_python_and_blas(hasher: CorrSH, texts: list[str]) -> Codes:
 
 
 @pytest.fixture(scope="module")
-def hasher(texts: list[str]) -> CorrSH:
-    return CorrSH(64, **QUICK).fit([*texts, "ΛΟΓΟΣ λόγος", "机器学习 机器"])
+def hasher(texts: list[str]) -> SemanticHasher:
+    return SemanticHasher(64).set_params(**QUICK).fit([*texts, "ΛΟΓΟΣ λόγος", "机器学习 机器"])
 
 
 @pytest.mark.parametrize("corpus", ["ng20", "reuters", "tmc"])
 def test_codes_of_a_corpus_are_those_of_the_slow_path(data_folder: Path, corpus: str) -> None:
     with gzip.open(data_folder / f"{corpus}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
-    hasher = CorrSH(64, **QUICK).fit(texts[::4])
+    hasher = SemanticHasher(64).set_params(**QUICK).fit(texts[::4])
     codes = hasher.transform(texts)
     expected = through_python_and_blas(hasher, texts)
     assert int(np.bitwise_count(codes ^ expected).sum()) == 0
@@ -58,7 +58,11 @@ def test_codes_of_a_corpus_are_those_of_the_slow_path(data_folder: Path, corpus:
 @pytest.mark.parametrize("n_cpus", [1, 2, 7])
 @pytest.mark.parametrize("block", [1, 7, 1024])
 def test_threads_and_blocks_change_no_bit(
-    hasher: CorrSH, texts: list[str], n_cpus: int, block: int, monkeypatch: pytest.MonkeyPatch
+    hasher: SemanticHasher,
+    texts: list[str],
+    n_cpus: int,
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Locations, not only codes, to the last bit."""
     documents = [*texts, "", "机器学习 star", "nul\0 moon"]
@@ -72,7 +76,7 @@ def test_threads_and_blocks_change_no_bit(
 
 
 def test_nothing_compiled_changes_no_bit(
-    hasher: CorrSH, texts: list[str], monkeypatch: pytest.MonkeyPatch
+    hasher: SemanticHasher, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codes, sent = hasher.transform(texts), pickle.dumps(hasher)
     monkeypatch.setattr(counting, "_tokens", None)
@@ -83,7 +87,7 @@ def test_nothing_compiled_changes_no_bit(
 
 
 def test_blocks_hold_codes_and_known_words(
-    hasher: CorrSH, texts: list[str], monkeypatch: pytest.MonkeyPatch
+    hasher: SemanticHasher, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = [*texts, "nothing known here"]
     codes, known = hasher.transform(documents), hasher.known_word_counts(documents)
@@ -95,7 +99,7 @@ def test_blocks_hold_codes_and_known_words(
 
 
 def test_a_document_that_is_no_text_is_named_across_blocks(
-    hasher: CorrSH, texts: list[str], monkeypatch: pytest.MonkeyPatch
+    hasher: SemanticHasher, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "BLOCK", 8)
     with pytest.raises(ValueError, match="document 30 must be a string, got NoneType"):

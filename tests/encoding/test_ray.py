@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import LSH
+from boltzhash import LSH, Text
 from boltzhash.cli.parser import main
 from boltzhash.collection import Collection
 from boltzhash.collection.cluster import add_from
@@ -63,7 +63,9 @@ def _start(ray: Any, attempts: int = 3) -> None:
 
 @pytest.fixture(scope="module")
 def hasher() -> LSH:
-    return LSH(64, random_state=0, max_df=1.0).fit([f"{a} {b}" for a in WORDS for b in WORDS])
+    return LSH(64, random_state=0, text=Text(max_df=1.0)).fit(
+        [f"{a} {b}" for a in WORDS for b in WORDS]
+    )
 
 
 def write_corpus(folder: Path, n: int, n_files: int) -> list[Path]:

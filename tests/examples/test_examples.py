@@ -38,7 +38,7 @@ KEY_LINES = {
         r"^deleted: .+'deleted': 1}$",
         r"^the service ended with 0$",
     ],
-    "evaluation": [r"^a  CorrSH +\*?0\.\d{4}", r"^d  LSH +0\.\d{4}"],
+    "evaluation": [r"^a  SemanticHasher +\*?0\.\d{4}", r"^d  LSH +0\.\d{4}"],
     "bits_explained": [r"^  bit  0  on: \w+", r"^The farthest document is .+ bits agree$"],
     "corpus_larger_than_memory": [r"^40,000 codes in 320,000 bytes", r"^at most … MB"],
     "map_of_topics": [

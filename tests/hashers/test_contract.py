@@ -34,10 +34,8 @@ trained = pytest.mark.parametrize(
 
 def _checks() -> pytest.MarkDecorator:
     """All of scikit-learn's. No exceptions are needed; expected_failed_checks= would name them."""
-    few = {"epochs": 3}
-    kinds = [
-        quick(n, **(few if "epochs" in kind.defaults() else {})) for n, kind in HASHERS.items()
-    ]
+    few = {"training__epochs": 3}
+    kinds = [quick(n, **(few if "training" in kind.RECIPE else {})) for n, kind in HASHERS.items()]
     with warnings.catch_warnings():
         # Hashers keep the contract without inheriting from it: see hashers/estimator.py.
         warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")
@@ -165,7 +163,7 @@ def test_clone_and_pipeline(kind: str, texts: list[str]) -> None:
 def test_save_and_load_in_a_new_process_give_the_same_bytes(
     kind: str, texts: list[str], tmp_path: Path
 ) -> None:
-    hasher = quick(kind, stop_words=("ship",)).fit(texts)
+    hasher = quick(kind, text__stop_words=("ship",)).fit(texts)
     hasher.save(tmp_path / "model")
     script = (
         "import sys, boltzhash\n"
@@ -179,9 +177,21 @@ def test_save_and_load_in_a_new_process_give_the_same_bytes(
     assert done.stdout == hasher.transform(texts[:40]).tobytes().hex()
     loaded = boltzhash.load(tmp_path / "model")
     assert loaded.fingerprint() == hasher.fingerprint()
-    assert loaded.get_params() == {**hasher.get_params(), "stop_words": ["ship"]} | {
-        name: list(value) for name, value in hasher.get_params().items() if isinstance(value, tuple)
-    }
+    groups = hasher.recipe()
+    assert loaded.recipe() == groups
+    same = [name for name in hasher.get_params(deep=False) if name not in groups]
+    assert all(getattr(loaded, name) == getattr(hasher, name) for name in same)
+
+
+@hashers
+def test_at_most_twelve_arguments_and_groups_that_set_params_reaches(kind: str) -> None:
+    hasher = HASHERS[kind]()
+    assert len(hasher.defaults()) <= 12
+    before = hasher.get_params()
+    for name, value in before.items():
+        assert HASHERS[kind]().set_params(**{name: value}).get_params()[name] == value
+    assert clone(hasher.set_params(text__stem=True)).get_params()["text__stem"] is True
+    assert hasher.get_params()["text__max_words"] == before["text__max_words"]
 
 
 @hashers
@@ -235,7 +245,7 @@ def test_bad_n_bits_is_named(kind: str, texts: list[str], n_bits: Any) -> None:
 @trained
 def test_on_epoch_sees_a_working_hasher(kind: str, texts: list[str]) -> None:
     seen = []
-    hasher = quick(kind, epochs=3).fit(
+    hasher = quick(kind, training__epochs=3).fit(
         texts, on_epoch=lambda h: seen.append((h.history_[-1].epoch, h.transform(texts)))
     )
     assert [epoch for epoch, _ in seen] == [1, 2, 3]
@@ -247,7 +257,7 @@ def test_an_interrupted_fit_resumes_to_the_same_bytes(
     kind: str, texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    whole = quick(kind, epochs=6).fit(texts)
+    whole = quick(kind, training__epochs=6).fit(texts)
     seen: list[int] = []
 
     def note(hasher: Any) -> None:
@@ -256,7 +266,7 @@ def test_an_interrupted_fit_resumes_to_the_same_bytes(
             raise KeyboardInterrupt
 
     def fitted(**changes: Any) -> Any:
-        hasher = quick(kind, epochs=6, **changes)
+        hasher = quick(kind, training__epochs=6, **changes)
         return hasher.fit(texts, checkpoint=tmp_path / "checkpoint", on_epoch=note)
 
     with pytest.raises(KeyboardInterrupt):
@@ -266,6 +276,9 @@ def test_an_interrupted_fit_resumes_to_the_same_bytes(
     assert resumed.fingerprint() == whole.fingerprint()
     assert resumed.history_ == whole.history_
     assert (tmp_path / "checkpoint").is_dir()  # the caller removes it once the model is saved
-    other = fitted(batch_size=29)
+    other = fitted(training__batch_size=29)
     assert seen[7:] == [1, 2, 3, 4, 5, 6]  # a checkpoint of another fit is not taken up
-    assert other.fingerprint() == quick(kind, epochs=6, batch_size=29).fit(texts).fingerprint()
+    assert (
+        other.fingerprint()
+        == quick(kind, training__epochs=6, training__batch_size=29).fit(texts).fingerprint()
+    )

@@ -1,4 +1,4 @@
-"""The deep methods composed from shared parts, and CorrSH composed with the parts of the others."""
+"""The deep methods composed from shared parts, and SemanticHasher with the parts of the others."""
 
 from __future__ import annotations
 
@@ -11,47 +11,81 @@ import torch
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from boltzhash import BMSH, GMSH, NASH, RBSH, SNUH, VDSH, CorrSH, Doc2hash, PairRec, load
+from boltzhash import (
+    BMSH,
+    GMSH,
+    NASH,
+    RBSH,
+    SNUH,
+    VDSH,
+    Bound,
+    Doc2hash,
+    Neighbours,
+    Network,
+    Networks,
+    PairRec,
+    SemanticHasher,
+    Training,
+    load,
+)
 from boltzhash.codes import unpack
+from boltzhash.hashers.shared import settings
 from boltzhash.hashers.shared.deep import DeepHasher
 from boltzhash.training.gradients import ESTIMATORS
 from quick_hashers import separation
 
-QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
-LEARNING: dict[str, Any] = {**QUICK, "learning_rate": 0.02}
+QUICK: dict[str, Any] = {
+    "training__epochs": 40,
+    "training__batch_size": 30,
+    "network__hidden_units": 32,
+    "training__device": "cpu",
+}
+LEARNING: dict[str, Any] = {**QUICK, "training__learning_rate": 0.02}
 
 
 COMPOSED = {
-    "mixture prior": {"prior_groups": 5},
-    "ranking": {"ranking": 1.0},
+    "mixture prior": {"objective__prior_groups": 5},
+    "ranking": {"objective__ranking": 1.0},
     "mixture prior, ranking, gumbel": {
-        "prior_groups": 3,
-        "ranking": 0.5,
-        "gradient": "gumbel-softmax",
+        "objective__prior_groups": 3,
+        "objective__ranking": 0.5,
+        "objective__gradient": "gumbel-softmax",
     },
-    **{name: {"gradient": name} for name in ESTIMATORS},
+    **{name: {"objective__gradient": name} for name in ESTIMATORS},
 }
 
 
 @pytest.mark.parametrize("parts", COMPOSED.values(), ids=COMPOSED.keys())
 @pytest.mark.parametrize("bound", ["rearranged", "printed"])
-def test_corrsh_takes_the_parts_of_others(texts: list[str], parts: Any, bound: str) -> None:
-    hasher = CorrSH(16, bound=bound, **parts, **LEARNING).fit(texts)
+def test_boltzmann_posteriors_take_the_parts_of_others(
+    texts: list[str], parts: Any, bound: str
+) -> None:
+    hasher = SemanticHasher(16).set_params(objective__bound=bound, **parts, **LEARNING).fit(texts)
     assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction
     assert separation(hasher.transform(texts)) > 1.5
 
 
 @pytest.mark.parametrize("gradient", ESTIMATORS)
 def test_nash_takes_every_gradient(texts: list[str], gradient: str) -> None:
-    assert separation(NASH(16, gradient=gradient, **LEARNING).fit(texts).transform(texts)) > 2
+    assert (
+        separation(NASH(16).set_params(gradient=gradient, **LEARNING).fit(texts).transform(texts))
+        > 2
+    )
 
 
 def test_unknown_gradient_is_named(texts: list[str]) -> None:
-    for kind in (NASH, CorrSH):
+    for hasher in (
+        NASH(16, gradient="magic"),
+        SemanticHasher(16, objective=Bound(gradient="magic")),
+    ):
         with pytest.raises(
             ValueError, match=r"gradient must be one of 'straight-through'.*'magic'"
         ):
-            kind(16, gradient="magic", **QUICK).fit(texts)
+            hasher.set_params(**QUICK).fit(texts)
+
+
+def test_names_of_gradients_are_those_that_can_be_made() -> None:
+    assert tuple(ESTIMATORS) == settings.ESTIMATORS
 
 
 @pytest.mark.parametrize(
@@ -60,41 +94,50 @@ def test_unknown_gradient_is_named(texts: list[str]) -> None:
         (BMSH, {"n_groups": 0}, "n_groups must be a positive integer, got 0"),
         (GMSH, {"n_groups": -1}, "n_groups must be a positive integer, got -1"),
         (RBSH, {"ranking": -1.0}, "ranking must be a number of at least 0, got -1.0"),
-        (CorrSH, {"prior_groups": -1}, "prior_groups must be an integer of 0 or more, got -1"),
-        (CorrSH, {"ranking": "much"}, "ranking must be a number of at least 0, got 'much'"),
+        (
+            SemanticHasher,
+            {"objective__prior_groups": -1},
+            "prior_groups must be an integer of 0 or more, got -1",
+        ),
+        (
+            SemanticHasher,
+            {"objective__ranking": "much"},
+            "ranking must be a number of at least 0, got 'much'",
+        ),
     ],
 )
 def test_bad_arguments_are_named(
     texts: list[str], kind: Any, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        kind(16, **arguments, **QUICK).fit(texts)
+        kind(16).set_params(**arguments, **QUICK).fit(texts)
 
 
 def test_arguments_that_are_passed_on_are_shown() -> None:
-    for kind in (CorrSH, NASH, BMSH, VDSH, GMSH, Doc2hash, RBSH, PairRec, SNUH):
+    for kind in (SemanticHasher, NASH, BMSH, VDSH, GMSH, Doc2hash, RBSH, PairRec, SNUH):
         assert DeepHasher.defaults().keys() <= kind.defaults().keys()
-        assert kind().get_params()["learning_rate"] == 5e-3
+        assert kind().get_params()["training__learning_rate"] == 5e-3
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         NASH(colour="red")
 
 
 def test_published_differences_are_the_defaults() -> None:
     assert Doc2hash().gradient == "gumbel-softmax"
-    assert Doc2hash().decoder_noise == (0.0, 0.0)
-    assert RBSH().decoder_noise == (1.0, 0.0)
-    assert VDSH().kl_weight == GMSH().kl_weight == (1.0, 1.0)
+    assert Doc2hash().get_params()["objective__decoder_noise"] == (0.0, 0.0)
+    assert RBSH().get_params()["objective__decoder_noise"] == (1.0, 0.0)
+    for kind in (VDSH, GMSH):
+        assert kind().get_params()["objective__kl_weight"] == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", [VDSH, GMSH])
 def test_gaussian_codes_are_cut_at_the_training_medians(kind: Any, texts: list[str]) -> None:
-    hasher = kind(16, **QUICK).fit(texts)
+    hasher = kind(16).set_params(**QUICK).fit(texts)
     bits = unpack(hasher.transform(texts))
     assert (bits.sum(axis=0) == len(texts) // 2).all()
 
 
 def test_nash_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
-    hasher = NASH(16, **QUICK).fit(texts)
+    hasher = NASH(16).set_params(**QUICK).fit(texts)
     probabilities = hasher.bit_probabilities(texts)
     assert (unpack(hasher.transform(texts)) == (probabilities > 0.5)).all()
     weights = hasher.weights_
@@ -106,7 +149,7 @@ def test_nash_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
 
 
 def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
-    hasher = BMSH(16, n_groups=3, **LEARNING).fit(texts)
+    hasher = BMSH(16).set_params(n_groups=3, **LEARNING).fit(texts)
     start = BMSH(16, n_groups=3)._parts(torch.Generator().manual_seed(0))["prior"]
     learned = hasher.weights_["parts.prior.logits"]
     assert learned.shape == (3, 16)
@@ -117,7 +160,7 @@ def test_a_mixture_prior_is_learned_and_saved(texts: list[str]) -> None:
 
 def test_rbsh_learns_how_important_words_are(texts: list[str], tmp_path: Path) -> None:
     """The importance multiplies a word on the way in and out, is trained, and is kept in the weights."""
-    hasher = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING)
+    hasher = RBSH(16).set_params(word_importance=True, chosen_noise=False, **LEARNING)
     assert hasher._heads() == {"location": 16}
     hasher.feature_scaling_ = None
     model = hasher._build(5, torch.Generator().manual_seed(0))
@@ -139,7 +182,7 @@ def test_rbsh_learns_how_important_words_are(texts: list[str], tmp_path: Path) -
     np.testing.assert_array_equal(
         hasher.weights_["decoder.weight"], (plain * importance).detach().numpy()
     )
-    trained = RBSH(16, word_importance=True, chosen_noise=False, **LEARNING).fit(texts)
+    trained = RBSH(16).set_params(word_importance=True, chosen_noise=False, **LEARNING).fit(texts)
     assert separation(trained.transform(texts)) > 2
     trained.save(tmp_path / "model")
     np.testing.assert_array_equal(
@@ -149,14 +192,16 @@ def test_rbsh_learns_how_important_words_are(texts: list[str], tmp_path: Path) -
 
 def test_rbsh_from_features_weighs_words_only_where_they_are_read(texts: list[str]) -> None:
     features = np.random.default_rng(0).normal(size=(len(texts), 6))
-    hasher = RBSH(16, word_importance=True, **QUICK).fit(texts, features=features)
+    hasher = RBSH(16).set_params(word_importance=True, **QUICK).fit(texts, features=features)
     assert hasher.weights_["hidden1.weight"].shape[0] == 6
 
 
 def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str]) -> None:
     """The vocabulary is that of scikit-learn's vectorizer with the arguments of the published code."""
     documents = [*texts, "rare words here", "rare a b c"]
-    hasher = RBSH.as_published(16, epochs=1, hidden_units=8, device="cpu").fit(documents)
+    hasher = RBSH.as_published(
+        16, training__epochs=1, network__hidden_units=8, training__device="cpu"
+    ).fit(documents)
     theirs = TfidfVectorizer(min_df=3, max_df=0.9).fit(documents)
     assert hasher.tfidf_ is not None
     assert hasher.tfidf_.words_ == sorted(theirs.vocabulary_)
@@ -168,11 +213,22 @@ def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str])
 @pytest.mark.parametrize(
     "hasher",
     [
-        CorrSH(16, hidden_units=0, epochs=20, device="cpu"),
-        CorrSH(16, hidden_units=0, networks=2, neighbours=5, epochs=20, device="cpu"),
-        VDSH(16, hidden_units=0, epochs=60, learning_rate=0.02, device="cpu"),
+        SemanticHasher(
+            16, network=Network(hidden_units=0), training=Training(epochs=20, device="cpu")
+        ),
+        SemanticHasher(
+            16,
+            network=Networks(hidden_units=0, networks=2),
+            neighbours=Neighbours(count=5),
+            training=Training(epochs=20, device="cpu"),
+        ),
+        VDSH(
+            16,
+            network=Network(hidden_units=0),
+            training=Training(epochs=60, learning_rate=0.02, device="cpu"),
+        ),
     ],
-    ids=["CorrSH", "two networks", "VDSH"],
+    ids=["one network", "two networks", "VDSH"],
 )
 def test_without_hidden_layers_the_posterior_is_linear(hasher: Any, texts: list[str]) -> None:
     hasher.fit(texts)

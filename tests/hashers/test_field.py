@@ -15,20 +15,26 @@ from boltzhash.training.networks import TopicDecoder, WordDecoder
 from boltzhash.training.objectives import decoded_log_likelihood, topic_overlap
 from quick_hashers import separation
 
-QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "device": "cpu"}
-SMALL: dict[str, Any] = {**QUICK, "hidden_units": 32, "learning_rate": 0.02}
+QUICK: dict[str, Any] = {
+    "training__epochs": 40,
+    "training__batch_size": 30,
+    "training__device": "cpu",
+}
+SMALL: dict[str, Any] = {**QUICK, "network__hidden_units": 32, "training__learning_rate": 0.02}
 METHODS = {"WISH": (WISH, SMALL), "AMMI": (AMMI, QUICK), "MISH": (MISH, SMALL)}
 methods = pytest.mark.parametrize(("kind", "settings"), METHODS.values(), ids=METHODS.keys())
 
 
 @methods
 def test_topics_are_told_apart(kind: Any, settings: dict[str, Any], texts: list[str]) -> None:
-    assert separation(kind(16, **settings).fit_transform(texts)) > 2
+    assert separation(kind(16).set_params(**settings).fit_transform(texts)) > 2
 
 
 @methods
 def test_as_published_can_be_fitted(kind: Any, settings: dict[str, Any], texts: list[str]) -> None:
-    assert kind.as_published(16, epochs=3, device="cpu").fit(texts).transform(texts).shape == (
+    assert kind.as_published(16, training__epochs=3, training__device="cpu").fit(texts).transform(
+        texts
+    ).shape == (
         90,
         2,
     )
@@ -39,8 +45,8 @@ def test_as_published_can_be_fitted(kind: Any, settings: dict[str, Any], texts: 
     [
         (WISH, {"topic_dimensions": 0}, "topic_dimensions must be a positive integer, got 0"),
         (WISH, {"topic_weight": -1}, "topic_weight must be a number of at least 0, got -1"),
-        (AMMI, {"order": -1}, "order must be an integer of 0 or more, got -1"),
-        (AMMI, {"order": 9}, "order must be a number at most 8, got 9"),
+        (AMMI, {"order": -1}, "order must be an integer from 0 to 8, got -1"),
+        (AMMI, {"order": 9}, "order must be an integer from 0 to 8, got 9"),
         (AMMI, {"adversary_steps": 0}, "adversary_steps must be a positive integer, got 0"),
         (AMMI, {"entropy_weight": -1}, "entropy_weight must be a number of at least 0, got -1"),
         (MISH, {"false_positives": -1}, "false_positives must be a number of at least 0, got -1"),
@@ -55,7 +61,7 @@ def test_bad_arguments_are_named(
     texts: list[str], kind: Any, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        kind(16, **arguments).fit(texts)
+        kind(16).set_params(**arguments).fit(texts)
 
 
 def test_words_are_read_from_the_sum_of_topic_vectors() -> None:
@@ -87,10 +93,10 @@ def test_topic_vectors_become_orthonormal(texts: list[str]) -> None:
             kept.append(super()._word_decoder(*arguments))
             return kept[-1]
 
-    hasher = Watched(16, topic_weight=10.0, **SMALL).fit(texts)
+    hasher = Watched(16, topic_weight=10.0).set_params(**SMALL).fit(texts)
     (decoder,) = kept
     assert topic_overlap(decoder.topics).item() < 1
-    free = Watched(16, topic_weight=0.0, **SMALL).fit(texts)
+    free = Watched(16, topic_weight=0.0).set_params(**SMALL).fit(texts)
     assert topic_overlap(kept[1].topics).item() > 2
     assert free.explain(3)[0].up
     product = (decoder.topics @ decoder.words.weight).detach().numpy()
@@ -99,7 +105,7 @@ def test_topic_vectors_become_orthonormal(texts: list[str]) -> None:
 
 
 def test_ammi_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
-    hasher = AMMI(16, **QUICK).fit(texts)
+    hasher = AMMI(16).set_params(**QUICK).fit(texts)
     rows = hasher.tfidf(texts).toarray()
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     logits = rows @ hasher.weights_["weight"] + hasher.weights_["bias"]
@@ -110,12 +116,16 @@ def test_ammi_bit_probabilities_are_the_posterior(texts: list[str]) -> None:
 
 def test_an_adversary_keeps_bits_from_repeating_others(texts: list[str]) -> None:
     """One who sees bits alone (order 0) is content with balanced bits, however alike they are."""
-    codes = {r: AMMI(16, order=r, **QUICK).fit(texts).transform(texts) for r in (0, 3)}
+    codes = {r: AMMI(16).set_params(order=r, **QUICK).fit(texts).transform(texts) for r in (0, 3)}
     assert distinct(codes[3]) > distinct(codes[0])
 
 
 def test_a_code_becomes_certain_and_codes_vary(texts: list[str]) -> None:
-    hasher = AMMI(16, learning_rate=0.05, **{**QUICK, "epochs": 100}).fit(texts)
+    hasher = (
+        AMMI(16)
+        .set_params(training__learning_rate=0.05, **{**QUICK, "training__epochs": 100})
+        .fit(texts)
+    )
     probabilities = hasher.bit_probabilities(texts)
     assert np.minimum(probabilities, 1 - probabilities).mean() < 0.1
     assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction
@@ -124,7 +134,8 @@ def test_a_code_becomes_certain_and_codes_vary(texts: list[str]) -> None:
 def test_entropy_keeps_codes_from_being_all_alike(texts: list[str]) -> None:
     """H(Z | X) alone is least when all documents have one code: what λ H(Z) is for."""
     without, with_it = (
-        AMMI(16, entropy_weight=weight, **QUICK).fit(texts).history_[-1] for weight in (0.0, 2.0)
+        AMMI(16).set_params(entropy_weight=weight, **QUICK).fit(texts).history_[-1]
+        for weight in (0.0, 2.0)
     )
     assert without.distinct_codes < with_it.distinct_codes
     assert without.bit_balance < with_it.bit_balance

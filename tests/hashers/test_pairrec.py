@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from boltzhash import PairRec
+from boltzhash import Network, Objective, PairRec
 from boltzhash.codes import hamming
 from boltzhash.hashers.shared.ranking import weak_neighbours
 from boltzhash.training.batches import Batch, Documents
 from boltzhash.training.loop import generator_for
 from boltzhash.training.networks import WordImportance
 
-QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "hidden_units": 32, "device": "cpu"}
+QUICK: dict[str, Any] = {
+    "training__epochs": 40,
+    "training__batch_size": 30,
+    "network__hidden_units": 32,
+    "training__device": "cpu",
+}
 
 
 @pytest.mark.parametrize("pair_weight", [1.0, 0.4])
@@ -26,10 +31,8 @@ def test_the_loss_is_the_sum_of_both_bounds(pair_weight: float) -> None:
     hasher = PairRec(
         8,
         pair_weight=pair_weight,
-        kl_weight=(beta, beta),
-        decoder_noise=(0.0, 0.0),
-        hidden_units=5,
-        dropout=0.0,
+        objective=Objective(kl_weight=(beta, beta), decoder_noise=(0.0, 0.0)),
+        network=Network(hidden_units=5, dropout=0.0),
     )
     hasher._alpha, hasher.feature_scaling_ = 0.0, None
     model = hasher._build(n_words, generator_for(0, 0))
@@ -53,7 +56,7 @@ def test_the_loss_is_the_sum_of_both_bounds(pair_weight: float) -> None:
 
 
 def test_pairs_are_drawn_from_the_nearest_by_the_labeller(texts: list[str]) -> None:
-    hasher = PairRec(16, neighbours=5, **QUICK)
+    hasher = PairRec(16).set_params(neighbours=5, **QUICK)
     matrix = hasher.fit(texts).tfidf(texts)
     paired = hasher._documents(Documents(matrix, matrix), matrix, seed=0)
     assert paired.companions is not None
@@ -65,11 +68,11 @@ def test_pairs_are_drawn_from_the_nearest_by_the_labeller(texts: list[str]) -> N
 
 
 def test_pairs_bring_codes_of_neighbours_together(texts: list[str]) -> None:
-    settings = {**QUICK, "learning_rate": 0.02}
-    near = weak_neighbours(PairRec(16, **QUICK).fit(texts).tfidf(texts))[0][:, :5]
+    settings = {**QUICK, "training__learning_rate": 0.02}
+    near = weak_neighbours(PairRec(16).set_params(**QUICK).fit(texts).tfidf(texts))[0][:, :5]
 
     def distance(neighbours: int, seed: int) -> float:
-        hasher = PairRec(16, neighbours=neighbours, random_state=seed, **settings)
+        hasher = PairRec(16).set_params(neighbours=neighbours, random_state=seed, **settings)
         codes = hasher.fit(texts).transform(texts)
         return float(np.take_along_axis(hamming(codes, codes), near, 1).mean())
 
@@ -79,12 +82,12 @@ def test_pairs_bring_codes_of_neighbours_together(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("hidden_units", [0, 6])
 def test_word_importance_is_part_of_the_weights(texts: list[str], hidden_units: int) -> None:
-    settings = {**QUICK, "hidden_units": hidden_units, "epochs": 2}
+    settings = {**QUICK, "network__hidden_units": hidden_units, "training__epochs": 2}
     plain, weighed = (
-        PairRec(8, word_importance=yes, **settings).fit(texts) for yes in (False, True)
+        PairRec(8).set_params(word_importance=yes, **settings).fit(texts) for yes in (False, True)
     )
     assert plain.weights_.keys() == weighed.weights_.keys()
-    hasher = PairRec(8, word_importance=True, **settings)
+    hasher = PairRec(8).set_params(word_importance=True, **settings)
     hasher.feature_scaling_ = None
     model = hasher._build(7, generator_for(0, 0))
     importance = [part for part in model.modules() if isinstance(part, WordImportance)]
@@ -101,15 +104,15 @@ def test_as_published_is_what_the_authors_code_starts_with() -> None:
         "neighbours": 25,
         "pair_weight": 1.0,
         "word_importance": True,
-        "hidden_units": 1000,
-        "kl_weight": (0.0, 0.0),
-        "batch_size": 40,
-        "learning_rate": 1e-3,
-        "dropout": 0.2,
-        "target": "words",
+        "network__hidden_units": 1000,
+        "objective__kl_weight": (0.0, 0.0),
+        "training__batch_size": 40,
+        "training__learning_rate": 1e-3,
+        "network__dropout": 0.2,
+        "objective__target": "words",
     }
     assert {name: settings[name] for name in expected} == expected
-    assert PairRec.as_published(32, epochs=3).epochs == 3
+    assert PairRec.as_published(training__epochs=3).get_params()["training__epochs"] == 3
 
 
 @pytest.mark.parametrize(
@@ -122,4 +125,4 @@ def test_as_published_is_what_the_authors_code_starts_with() -> None:
 )
 def test_bad_arguments_are_named(texts: list[str], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        PairRec(16, **arguments, **QUICK).fit(texts)
+        PairRec(16).set_params(**arguments, **QUICK).fit(texts)

@@ -10,13 +10,17 @@ import pytest
 import torch
 from scipy.special import expit
 
-from boltzhash import SNUH
+from boltzhash import SNUH, Graph, Training
 from boltzhash.codes import hamming, unpack
 from boltzhash.hashers.shared.neighbours import nearest_by_words
 from boltzhash.training.batches import Batch, Documents
 from boltzhash.training.loop import generator_for
 
-QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 30, "device": "cpu"}
+QUICK: dict[str, Any] = {
+    "training__epochs": 40,
+    "training__batch_size": 30,
+    "training__device": "cpu",
+}
 
 
 def gaussian_kl(mean: np.ndarray, covariance: np.ndarray, prior: np.ndarray) -> float:
@@ -33,7 +37,7 @@ def test_the_divergence_of_a_batch_by_hand(edge_weight: float) -> None:
     rng = np.random.default_rng(0)
     x = rng.random((n, n_words)).astype(np.float32)
     one, other = np.array([0, 0, 1, 4, 3, 5]), np.array([1, 2, 3, 3, 2, 0])
-    hasher = SNUH(8, correlation=tied, temperature=0.5, edge_weight=edge_weight)
+    hasher = SNUH(8, temperature=0.5, graph=Graph(correlation=tied, edge_weight=edge_weight))
     hasher._edges_per_document, hasher._alpha = 0.7, 0.0
     model = hasher._build(n_words, generator_for(0, 0))
     inputs, first, second = (torch.from_numpy(x[rows]) for rows in (np.arange(n), one, other))
@@ -64,7 +68,7 @@ def test_the_divergence_of_a_batch_by_hand(edge_weight: float) -> None:
 
 
 def test_bits_are_means_above_one_half(texts: list[str]) -> None:
-    hasher = SNUH(16, temperature=0.3, **QUICK).fit(texts)
+    hasher = SNUH(16).set_params(temperature=0.3, **QUICK).fit(texts)
     means = hasher.bit_probabilities(texts)
     assert (unpack(hasher.transform(texts)) == (means > 0.5)).all()
     weights = hasher.weights_
@@ -79,7 +83,9 @@ def test_bits_are_means_above_one_half(texts: list[str]) -> None:
 def test_edges_join_neighbours_and_are_as_many_as_those_of_a_tree(
     similarity: str, tree: str, texts: list[str]
 ) -> None:
-    hasher = SNUH(16, neighbours=4, trees=5, tree=tree, similarity=similarity, **QUICK)
+    hasher = SNUH(16).set_params(
+        graph__neighbours=4, graph__trees=5, graph__tree=tree, graph__similarity=similarity, **QUICK
+    )
     matrix = hasher.fit(texts).tfidf(texts)
     documents = Documents(matrix, matrix)
     near = hasher._nearest(documents, matrix, 4, seed=3)
@@ -100,7 +106,14 @@ def test_edges_join_neighbours_and_are_as_many_as_those_of_a_tree(
 
 def test_neighbours_get_nearer_codes_than_without_the_graph(texts: list[str]) -> None:
     with_graph, without = (
-        SNUH(16, neighbours=k, learning_rate=0.02, kl_weight=(0.1, 0.1), **QUICK).fit(texts)
+        SNUH(16)
+        .set_params(
+            graph__neighbours=k,
+            training__learning_rate=0.02,
+            objective__kl_weight=(0.1, 0.1),
+            **QUICK,
+        )
+        .fit(texts)
         for k in (8, 0)
     )
     near = nearest_by_words(with_graph.tfidf(texts), 3)
@@ -121,7 +134,7 @@ def test_weights_start_within_the_range_that_is_asked_for() -> None:
 
 
 def test_few_documents_have_no_graph() -> None:
-    hasher = SNUH(8, epochs=200, device="cpu")
+    hasher = SNUH(8, training=Training(epochs=200, device="cpu"))
     hasher.fit(["a star", "a planet and a moon", "bread", "butter and jam"])
     assert hasher._edges_per_document == 0
 
@@ -129,38 +142,38 @@ def test_few_documents_have_no_graph() -> None:
 def test_as_published_is_what_the_authors_code_starts_with() -> None:
     settings = SNUH.as_published(32).get_params()
     expected = {
-        "neighbours": 10,
-        "trees": 10,
-        "tree": "stars",
-        "correlation": 0.99,
+        "graph__neighbours": 10,
+        "graph__trees": 10,
+        "graph__tree": "stars",
+        "graph__correlation": 0.99,
         "temperature": 0.1,
-        "similarity": "tfidf",
+        "graph__similarity": "tfidf",
         "initial_range": 0.05,
-        "kl_weight": (0.1, 0.1),
-        "edge_weight": 0.5,
-        "hidden_units": 0,
-        "batch_size": 128,
-        "epochs": 100,
-        "target": "words",
-        "input_length": None,
+        "objective__kl_weight": (0.1, 0.1),
+        "graph__edge_weight": 0.5,
+        "network__hidden_units": 0,
+        "training__batch_size": 128,
+        "training__epochs": 100,
+        "objective__target": "words",
+        "network__input_length": None,
     }
     assert {name: settings[name] for name in expected} == expected
-    assert SNUH.as_published(32, trees=3).trees == 3
+    assert SNUH.as_published(graph__trees=3).get_params()["graph__trees"] == 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"neighbours": -1}, "neighbours must be an integer of 0 or more, got -1"),
-        ({"tree": "oak"}, "tree must be one of 'spanning', 'stars', got 'oak'"),
-        ({"trees": 0}, "trees must be a positive integer, got 0"),
-        ({"correlation": 1.0}, "correlation must be a number above 0 and below 1, got 1.0"),
-        ({"edge_weight": -1}, "edge_weight must be a number of at least 0, got -1"),
+        ({"graph__neighbours": -1}, "neighbours must be an integer of 0 or more, got -1"),
+        ({"graph__tree": "oak"}, "tree must be one of 'spanning', 'stars', got 'oak'"),
+        ({"graph__trees": 0}, "trees must be a positive integer, got 0"),
+        ({"graph__correlation": 1.0}, "correlation must be a number above 0 and below 1, got 1.0"),
+        ({"graph__edge_weight": -1}, "edge_weight must be a number of at least 0, got -1"),
         ({"temperature": 0}, "temperature must be a number above 0, got 0"),
-        ({"initial_range": 0}, "initial_range must be a number above 0, got 0"),
-        ({"similarity": "bm25"}, "similarity must be one of 'latent', 'tfidf', got 'bm25'"),
+        ({"initial_range": 0}, "initial_range must be a number above 0 or None, got 0"),
+        ({"graph__similarity": "bm25"}, "similarity must be one of 'latent', 'tfidf', got 'bm25'"),
     ],
 )
 def test_bad_arguments_are_named(texts: list[str], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SNUH(16, **arguments, **QUICK).fit(texts)
+        SNUH(16).set_params(**arguments, **QUICK).fit(texts)

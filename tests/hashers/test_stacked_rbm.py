@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash import StackedRBM
+from boltzhash import StackedRBM, Training
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError, TrainingError
 from boltzhash.hashers.stacked_rbm import word_counts
@@ -26,12 +26,12 @@ def quick(**changes: Any) -> StackedRBM:
         "hidden_units": (32, 24),
         "pretraining_epochs": 20,
         "pretraining_rate": 0.02,
-        "epochs": 30,
-        "learning_rate": 0.02,
-        "batch_size": 30,
-        "device": "cpu",
+        "training__epochs": 30,
+        "training__learning_rate": 0.02,
+        "training__batch_size": 30,
+        "training__device": "cpu",
     }
-    return StackedRBM(**{**settings, **changes})
+    return StackedRBM().set_params(**{**settings, **changes})
 
 
 def sparse_rows(matrix: sparse.csr_matrix) -> SparseRows:
@@ -74,7 +74,7 @@ def test_noise_makes_the_code_units_binary(texts: list[str]) -> None:
     """The reason for the noise: without it activities carry information by being in between."""
 
     def between(noise: float) -> float:
-        activities = quick(code_noise=noise, epochs=100).fit(texts).code_activities(texts)
+        activities = quick(code_noise=noise, training__epochs=100).fit(texts).code_activities(texts)
         return float(np.minimum(activities, 1 - activities).mean())
 
     assert between(4.0) < 0.5 * between(0.0)
@@ -92,7 +92,12 @@ def test_every_machine_learns(texts: list[str]) -> None:
 
 def test_fine_tuning_starts_where_pretraining_ended(texts: list[str]) -> None:
     """More pretraining says more of the words before fine-tuning has moved a weight."""
-    settings = {"epochs": 1, "learning_rate": 1e-9, "code_noise": 0.0, "threshold": 0.5}
+    settings = {
+        "training__epochs": 1,
+        "training__learning_rate": 1e-9,
+        "code_noise": 0.0,
+        "threshold": 0.5,
+    }
     short, long = (
         quick(pretraining_epochs=n, **settings).fit(texts).history_[0].reconstruction
         for n in (5, 100)
@@ -101,31 +106,31 @@ def test_fine_tuning_starts_where_pretraining_ended(texts: list[str]) -> None:
 
 
 def test_fine_tuning_improves_on_pretraining(texts: list[str]) -> None:
-    history = quick(epochs=100).fit(texts).history_
+    history = quick(training__epochs=100).fit(texts).history_
     assert [record.epoch for record in history] == list(range(1, 101))
     assert history[-1].reconstruction > history[0].reconstruction + 2
     assert {record.kl for record in history} == {0.0}
 
 
 def test_small_corpora_get_enough_steps() -> None:
-    assert StackedRBM(batch_size=100)._n_epochs(1000) == 30
-    assert StackedRBM(batch_size=1)._n_epochs(1000) == 8
-    assert StackedRBM(epochs=3)._n_epochs(1000) == 3
+    assert StackedRBM(training=Training(batch_size=100))._n_epochs(1000) == 30
+    assert StackedRBM(training=Training(batch_size=1))._n_epochs(1000) == 8
+    assert StackedRBM(training=Training(epochs=3))._n_epochs(1000) == 3
 
 
 BAD_ARGUMENTS = {
     "hidden_units": (
         [500, (0,), (10, 1.5)],
-        "hidden_units must be a sequence of positive integers",
+        "hidden_units must be a tuple of values, each a positive integer",
     ),
     "code_noise": ([-1.0, "loud"], "code_noise must be a number of at least 0"),
     "threshold": ([0.0, 1.0], "threshold must be a number above 0 and below 1"),
     "pretraining_epochs": ([0, 1.5], "pretraining_epochs must be a positive integer or None"),
     "pretraining_rate": ([0.0], "pretraining_rate must be a number above 0"),
-    "epochs": ([0, 1.5], "epochs must be a positive integer or None"),
-    "batch_size": ([0], "batch_size must be a positive integer"),
-    "learning_rate": ([0, float("nan")], "learning_rate must be a number above 0"),
-    "device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
+    "training__epochs": ([0, 1.5], "epochs must be a positive integer or None"),
+    "training__batch_size": ([0], "batch_size must be a positive integer"),
+    "training__learning_rate": ([0, float("nan")], "learning_rate must be a number above 0"),
+    "training__device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
 }
 
 
@@ -152,7 +157,7 @@ def test_diverged_fine_tuning_is_reported_and_leaves_no_checkpoint(
 ) -> None:
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     with pytest.raises(TrainingError, match=r"training diverged in epoch .* learning_rate=1e.38"):
-        quick(learning_rate=1e38).fit(texts, checkpoint=tmp_path / "checkpoint")
+        quick(training__learning_rate=1e38).fit(texts, checkpoint=tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -167,7 +172,9 @@ def test_a_resumed_fit_has_the_history_of_pretraining(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    whole, again = (quick(epochs=3).fit(texts, checkpoint=tmp_path / "c") for _ in range(2))
+    whole, again = (
+        quick(training__epochs=3).fit(texts, checkpoint=tmp_path / "c") for _ in range(2)
+    )
     assert again.pretraining_history_ == whole.pretraining_history_
     assert again.fingerprint() == whole.fingerprint()
 
@@ -178,7 +185,7 @@ def test_a_resumed_fit_has_the_history_of_pretraining(
 def test_weights_of_another_shape_are_refused(
     texts: list[str], name: str, shape: tuple[int, ...]
 ) -> None:
-    hasher = quick(epochs=1, threshold=0.5).fit(texts)
+    hasher = quick(training__epochs=1, threshold=0.5).fit(texts)
     with pytest.raises(ModelError, match=f"weights '{name}' should have shape"):
         hasher._set_arrays({**hasher._arrays(), name: np.zeros(shape, dtype=np.float32)})
     missing = {key: array for key, array in hasher._arrays().items() if key != name}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import boltzhash
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError
 from boltzhash.hashers import HASHERS
@@ -30,7 +30,7 @@ TAKERS = [name for name, kind in HASHERS.items() if kind.takes_features]
 OTHERS = [name for name, kind in HASHERS.items() if not kind.takes_features]
 takers = pytest.mark.parametrize("kind", TAKERS)
 
-quick = partial(make_quick, epochs=20, batch_size=30)
+quick = partial(make_quick, training__epochs=20, training__batch_size=30)
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,14 @@ def vectors() -> NDArray[np.float32]:
 
 
 @pytest.fixture(scope="module")
-def fitted(texts: list[str], vectors: NDArray[np.float32]) -> CorrSH:
+def fitted(texts: list[str], vectors: NDArray[np.float32]) -> SemanticHasher:
     """Tests only read it."""
     return quick().fit(texts, features=vectors)  # type: ignore[no-any-return]
 
 
 def test_every_method_with_a_word_decoder_takes_features() -> None:
     assert {name for name, kind in HASHERS.items() if issubclass(kind, DeepHasher)} == set(TAKERS)
-    assert {"CorrSH", "NASH", "VDSH", "RBSH"} <= set(TAKERS)
+    assert {"SemanticHasher", "CorrSH", "NASH", "VDSH", "RBSH"} <= set(TAKERS)
     assert {"LSH", "ITQ", "StackedRBM"} <= set(OTHERS)
 
 
@@ -58,7 +58,7 @@ def test_every_method_with_a_word_decoder_takes_features() -> None:
 def test_codes_from_features_know_topics_and_not_the_batch(
     kind: str, texts: list[str], vectors: NDArray[np.float32], tmp_path: Path
 ) -> None:
-    hasher = quick(kind, epochs=30).fit(texts, features=vectors)
+    hasher = quick(kind, training__epochs=30).fit(texts, features=vectors)
     codes = hasher.transform(features=vectors)
     assert separation(codes) > 2
     alone = np.concatenate([hasher.transform(features=row[None]) for row in vectors])
@@ -70,7 +70,7 @@ def test_codes_from_features_know_topics_and_not_the_batch(
 
 
 def test_the_network_reads_features_and_the_decoder_says_words(
-    fitted: CorrSH, vectors: NDArray[np.float32]
+    fitted: SemanticHasher, vectors: NDArray[np.float32]
 ) -> None:
     assert fitted.tfidf_ is not None
     n_words = len(fitted.tfidf_.words_)
@@ -96,7 +96,7 @@ def test_training_sees_what_inference_computes(
     texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     """The trained network in torch, on the float32 rows of training, is the one in NumPy."""
-    hasher = quick(dropout=0.0, epochs=40).fit(texts, features=vectors)
+    hasher = quick(network__dropout=0.0, training__epochs=40).fit(texts, features=vectors)
     assert hasher.history_[-1].reconstruction > hasher.history_[0].reconstruction + 1
     network = InferenceNetwork(N_COLUMNS, 32, hasher._heads(), 0.0, generator_for(0, 0))
     with torch.no_grad():
@@ -110,7 +110,7 @@ def test_training_sees_what_inference_computes(
 
 
 def test_documents_are_only_counted(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32]
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     codes = fitted.transform(features=vectors)
     for documents in (texts, texts[::-1], iter(texts), np.array(texts), fitted.tfidf(texts)):
@@ -122,7 +122,7 @@ def test_documents_are_only_counted(
 
 
 def test_every_layout_of_the_same_numbers_gives_the_same_codes(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32], tmp_path: Path
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32], tmp_path: Path
 ) -> None:
     np.save(tmp_path / "vectors.npy", vectors)
     layouts = [
@@ -140,7 +140,7 @@ def test_every_layout_of_the_same_numbers_gives_the_same_codes(
 
 
 def test_the_size_of_features_does_not_matter(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32]
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     """Four times the numbers is exact in floats, so that the codes are the same to the last bit."""
     codes = quick().fit(texts, features=4 * vectors).transform(features=4 * vectors)
@@ -148,7 +148,7 @@ def test_the_size_of_features_does_not_matter(
 
 
 def test_fit_transform_reads_documents_once(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32]
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     codes = fitted.transform(features=vectors)
     assert (quick().fit_transform(texts, features=vectors) == codes).all()
@@ -158,7 +158,7 @@ def test_fit_transform_reads_documents_once(
 
 
 def test_a_matrix_of_words_goes_with_features_as_well(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32]
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     hasher = quick().fit(fitted.tfidf(texts), features=vectors)
     codes = fitted.transform(features=vectors)
@@ -181,11 +181,11 @@ def test_a_document_without_words_has_a_code_of_its_own(
 
 @pytest.mark.parametrize("k", [1, 7, 200])
 def test_neighbours_are_the_nearest_by_the_cosine_of_centred_features(
-    fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32], k: int
+    fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32], k: int
 ) -> None:
     matrix = fitted.tfidf(texts)
     inputs = fitted._training_input(vectors)
-    documents = quick(neighbours=k)._documents(Documents(inputs, matrix), matrix, 0)
+    documents = quick(neighbours__count=k)._documents(Documents(inputs, matrix), matrix, 0)
     centred = vectors.astype(np.float64) - vectors.astype(np.float64).mean(axis=0)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     cosines = unit @ unit.T
@@ -202,7 +202,7 @@ def test_checkpoints_know_the_features(
     changed[3, 4] += 1
     for features, epochs in ((vectors, [1, 2, 3]), (vectors, []), (changed, [1, 2, 3])):
         seen: list[int] = []
-        quick(epochs=3).fit(
+        quick(training__epochs=3).fit(
             texts,
             features=features,
             checkpoint=tmp_path / "checkpoint",
@@ -214,7 +214,7 @@ def test_checkpoints_know_the_features(
 # Refusals
 
 
-def test_a_model_of_features_refuses_words_alone(fitted: CorrSH, texts: list[str]) -> None:
+def test_a_model_of_features_refuses_words_alone(fitted: SemanticHasher, texts: list[str]) -> None:
     methods = (fitted.transform, fitted.transform_blocks, fitted.posterior)
     for method in (*methods, fitted.bit_probabilities):
         for documents in (texts, fitted.tfidf(texts), None):
@@ -223,7 +223,7 @@ def test_a_model_of_features_refuses_words_alone(fitted: CorrSH, texts: list[str
 
 
 def test_a_model_of_words_refuses_features(texts: list[str], vectors: NDArray[np.float32]) -> None:
-    hasher = quick(epochs=3).fit(texts)
+    hasher = quick(training__epochs=3).fit(texts)
     for documents in (texts, None):
         with pytest.raises(ValueError, match="was fitted without features and reads words"):
             hasher.transform(documents, features=vectors)
@@ -256,7 +256,7 @@ def test_methods_without_a_word_decoder_say_who_takes_features(
     ],
 )
 def test_a_refused_fit_keeps_the_model_of_before(
-    bad: Any, came: str, fitted: CorrSH, texts: list[str], vectors: NDArray[np.float32]
+    bad: Any, came: str, fitted: SemanticHasher, texts: list[str], vectors: NDArray[np.float32]
 ) -> None:
     hasher = clone(fitted).fit(texts, features=vectors)
     with pytest.raises(ValueError, match=came):
@@ -288,14 +288,14 @@ def test_fitting_again_without_features_reads_words_again(
     assert hasher.fingerprint() == quick().fit(texts).fingerprint()
 
 
-def test_a_model_whose_scaling_does_not_fit_its_weights_is_refused(fitted: CorrSH) -> None:
+def test_a_model_whose_scaling_does_not_fit_its_weights_is_refused(fitted: SemanticHasher) -> None:
     arrays = {**fitted._stored_arrays(), "features.mean": np.zeros(N_COLUMNS + 1)}
     with pytest.raises(ModelError, match=r"'hidden1.weight' should have shape \(13, 32\)"):
-        CorrSH._restore(fitted._plain_params(), arrays, fitted._words())
+        SemanticHasher._restore(fitted._plain_params(), arrays, fitted._words())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_features_train_on_a_gpu(texts: list[str], vectors: NDArray[np.float32]) -> None:
-    hasher = quick(device="cuda").fit(texts, features=vectors)
+    hasher = quick(training__device="cuda").fit(texts, features=vectors)
     codes = hasher.transform(features=vectors)
     assert separation(codes) > 2

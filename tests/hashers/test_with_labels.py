@@ -26,7 +26,7 @@ TAKERS = [name for name, kind in HASHERS.items() if kind.takes_labels]
 OTHERS = [name for name, kind in HASHERS.items() if not kind.takes_labels]
 takers = pytest.mark.parametrize("kind", TAKERS)
 
-quick = partial(make_quick, epochs=20, batch_size=30)
+quick = partial(make_quick, training__epochs=20, training__batch_size=30)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def test_codes_of_one_label_become_near(kind: str, texts: list[str], topics: lis
     """Labels that have nothing to do with topics and that one word tells."""
     colours = ["red", "blue"] * 45
     coloured = [f"{text} {colour}" for text, colour in zip(texts, colours, strict=True)]
-    alone = quick(kind, epochs=100).fit(coloured)
-    taught = quick(kind, epochs=100).fit(coloured, colours)
+    alone = quick(kind, training__epochs=100).fit(coloured)
+    taught = quick(kind, training__epochs=100).fit(coloured, colours)
     before, after = (separation(hasher.encode(coloured), colours) for hasher in (alone, taught))
     # PairRec's pairs, which know no labels, hold against them: 0.8 to 3.1 bits with five seeds.
     assert after > before + (0.5 if kind == "PairRec" else 2)
@@ -99,18 +99,20 @@ USELESS: dict[str, list[Any]] = {
 def test_labels_that_tell_nothing_apart(
     y: list[Any], weight: float | None, texts: list[str], plain: Callable[[str], Any]
 ) -> None:
-    hasher = quick(label_weight=weight).fit(texts, y)
+    hasher = quick(objective__label_weight=weight).fit(texts, y)
     assert hasher.labelling_.agreement == 0
     if weight is None:
-        assert hasher.encode(texts).tobytes() == plain("CorrSH").encode(texts).tobytes()
+        assert hasher.encode(texts).tobytes() == plain("SemanticHasher").encode(texts).tobytes()
 
 
 def test_labels_with_a_weight_are_taught_whatever_words_say(
     texts: list[str], topics: list[str], plain: Callable[[str], Any]
 ) -> None:
-    trusted = quick(label_weight=1.0).fit(texts, np.random.default_rng(3).permutation(topics))
+    trusted = quick(objective__label_weight=1.0).fit(
+        texts, np.random.default_rng(3).permutation(topics)
+    )
     assert trusted.labelling_.agreement == 0
-    assert (trusted.encode(texts) != plain("CorrSH").encode(texts)).any()
+    assert (trusted.encode(texts) != plain("SemanticHasher").encode(texts)).any()
 
 
 FORMS = {
@@ -133,8 +135,8 @@ FORMS = {
 def test_labels_in_every_form_teach_the_same(
     form: Any, texts: list[str], topics: list[str]
 ) -> None:
-    expected = quick("NASH", epochs=5).fit(texts, topics)
-    hasher = quick("NASH", epochs=5).fit(texts, form(topics))
+    expected = quick("NASH", training__epochs=5).fit(texts, topics)
+    hasher = quick("NASH", training__epochs=5).fit(texts, form(topics))
     assert hasher.labelling_ == expected.labelling_ == (90, 3, 1.0)
     assert hasher.encode(texts).tobytes() == expected.encode(texts).tobytes()
 
@@ -152,10 +154,10 @@ def test_some_labels_and_several(kind: str, texts: list[str], topics: list[str])
 
 def test_what_pandas_has_no_label_for(texts: list[str], topics: list[str]) -> None:
     some = [topic if number % 3 == 0 else None for number, topic in enumerate(topics)]
-    expected = quick("NASH", epochs=5).fit(texts, some)
+    expected = quick("NASH", training__epochs=5).fit(texts, some)
     assert expected.labelling_[:2] == (30, 3)
     for y in (pd.Series(some), pd.Series(some, dtype="category"), pd.array(some, dtype="string")):
-        hasher = quick("NASH", epochs=5).fit(texts, y)
+        hasher = quick("NASH", training__epochs=5).fit(texts, y)
         assert hasher.encode(texts).tobytes() == expected.encode(texts).tobytes()
 
 
@@ -188,7 +190,7 @@ def test_labels_and_a_bound_on_memory_exclude_each_other(texts: list[str]) -> No
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_methods_ignore_labels(kind: str, texts: list[str], topics: list[str]) -> None:
     hasher = HASHERS[kind](n_bits=16)
-    small = {"device": "cpu", "hidden_units": (32,)}
+    small = {"training__device": "cpu", "hidden_units": (32,)}
     hasher.set_params(**{name: small[name] for name in small if name in hasher.get_params()})
     one = hasher.fit(texts, topics).encode(texts)
     assert (one == hasher.fit(texts).encode(texts)).all()
@@ -228,7 +230,7 @@ def test_checkpoints_know_the_labels(
     others = ["other", *topics[1:]]
     for labels, epochs in ((topics, [1, 2, 3]), (topics, []), (others, [1, 2, 3])):
         seen: list[int] = []
-        quick(epochs=3).fit(
+        quick(training__epochs=3).fit(
             texts,
             labels,
             checkpoint=tmp_path / "checkpoint",
@@ -241,12 +243,12 @@ def test_published_forms_are_those_of_the_tables() -> None:
     """VDSH-S and NASH-S: the recipe under which the tables list the methods, and labels as they are."""
     from experiments.runs.sweeps import AS_PUBLISHED
 
-    listed = {s.method: s.arguments for s in AS_PUBLISHED if s.method not in ("CorrSH", "RBSH")}
-    as_they_are = {"label_weight": 1.0, "label_guesses": False}
+    listed: dict[str, dict[str, Any]] = {
+        s.method: s.arguments for s in AS_PUBLISHED if s.method not in ("CorrSH", "RBSH")
+    }
+    as_they_are = {"objective__label_weight": 1.0, "objective__label_guesses": False}
     for kind, arguments in listed.items():
         likelihood = "sigmoid" if kind in ("VDSH", "GMSH") else "softmax"
-        expected = HASHERS[kind](
-            n_bits=32, **arguments, **as_they_are, label_likelihood=likelihood
-        ).get_params()
-        assert HASHERS[kind].as_published(32).get_params() == expected  # type: ignore[attr-defined]
-        assert HASHERS[kind].as_published(32, epochs=3).epochs == 3  # type: ignore[attr-defined]
+        changes = {**arguments, **as_they_are, "objective__label_likelihood": likelihood}
+        expected = HASHERS[kind]().set_params(**changes).recipe()
+        assert HASHERS[kind].as_published().recipe() == expected  # type: ignore[attr-defined]

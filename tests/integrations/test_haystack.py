@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash import ITQ, Collection, CorrSH
+from boltzhash import ITQ, Collection, SemanticHasher, Training
 from boltzhash.errors import MissingExtraError
 
 pytest.importorskip("haystack", reason="haystack-ai is not installed")
@@ -156,7 +156,7 @@ def test_a_model_of_vectors_is_given_them(tmp_path: Path) -> None:
     store = BoltzhashDocumentStore.from_documents(
         [Document(id=t, content=t, embedding=v) for t, v in zip(texts, vectors, strict=True)],
         location=tmp_path / "library",
-        hasher=CorrSH(16, epochs=2),
+        hasher=SemanticHasher(16, training=Training(epochs=2)),
     )
     assert store.collection.stats()["features"] == 4
     answer = BoltzhashRetriever(store, top_k=1).run(texts[7], query_embedding=vectors[7])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boltzhash import ITQ, Collection, CorrSH
+from boltzhash import ITQ, Collection, SemanticHasher, Training
 from boltzhash.errors import MissingExtraError
 
 pytest.importorskip("langchain_core", reason="langchain-core is not installed")
@@ -87,7 +87,9 @@ def test_a_model_of_vectors_is_given_them(tmp_path: Path) -> None:
     embedding = DeterministicFakeEmbedding(size=24)
     texts = [f"{text} {i}" for i in range(10) for text in TEXTS]
     store = BoltzhashVectorStore.from_texts(
-        *(texts, embedding), location=tmp_path / "library", hasher=CorrSH(16, epochs=2)
+        *(texts, embedding),
+        location=tmp_path / "library",
+        hasher=SemanticHasher(16, training=Training(epochs=2)),
     )
     assert store.embeddings is embedding
     assert store.collection.stats()["features"] == 24

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boltzhash import ITQ, Collection, CorrSH
+from boltzhash import ITQ, Collection, SemanticHasher, Training
 from boltzhash.errors import MissingExtraError
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
@@ -177,7 +177,7 @@ def test_a_model_of_vectors_is_given_them(tmp_path: Path) -> None:
     for i, node in enumerate(made):
         node.embedding = [float(i % 4 == axis) + i / 100 for axis in range(4)]
     store = BoltzhashVectorStore.from_nodes(
-        made, location=tmp_path / "library", hasher=CorrSH(16, epochs=2)
+        made, location=tmp_path / "library", hasher=SemanticHasher(16, training=Training(epochs=2))
     )
     assert store.is_embedding_query
     assert store.collection.stats()["features"] == 4

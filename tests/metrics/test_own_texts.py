@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH, Collection, CorrSH
+from boltzhash import ITQ, LSH, Collection, SemanticHasher, Text, Training
 from boltzhash.codes import hamming
 from boltzhash.hashers.shared.halves import halves
 from boltzhash.metrics import compare_hashers, evaluate_codes, own_texts, variants
@@ -169,17 +169,24 @@ def test_the_shortest_that_is_as_good() -> None:
 
 
 def test_variants_keep_the_settings() -> None:
-    own = CorrSH(64, epochs=3, stem=True, random_state=7, device="cpu", verbose=True, output="bits")
+    own = SemanticHasher(
+        64,
+        random_state=7,
+        verbose=True,
+        output="bits",
+        training=Training(epochs=3, device="cpu"),
+        text=Text(stem=True),
+    )
     kinds = variants(own, [16, 128], methods=[])
     assert [kind.n_bits for kind in kinds] == [16, 128]
-    assert all(isinstance(kind, CorrSH) for kind in kinds)
+    assert all(isinstance(kind, SemanticHasher) for kind in kinds)
     expected = {**own.get_params(), "n_bits": 128, "verbose": False, "output": "codes"}
     assert kinds[1].get_params() == expected
     (itq,) = variants(own, [], methods=["ITQ"])
-    assert (itq.n_bits, itq.stem, itq.random_state) == (64, True, 7)  # type: ignore[attr-defined]
+    assert (itq.n_bits, itq.get_params()["text__stem"], itq.random_state) == (64, True, 7)
     (nash,) = variants(own, [], methods=["NASH"])
-    assert nash.get_params()["device"] == "cpu"
-    assert nash.get_params()["epochs"] == type(nash).defaults()["epochs"]
+    assert nash.get_params()["training__device"] == "cpu"
+    assert nash.get_params()["training__epochs"] is None
     with pytest.raises(ValueError, match=r"method must be one of"):
         variants(own, [], methods=["MD5"])
     with pytest.raises(ValueError, match=r"n_bits must be a multiple of 8"):

@@ -331,9 +331,9 @@ def test_more_hits_than_recall_was_measured_for(index: ApproximateIndex) -> None
 
 
 def test_other_wrong_arguments(codes: Codes, index: ApproximateIndex) -> None:
-    with pytest.raises(ValueError, match="k must be an integer of 1 or more, got 0"):
+    with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         index.search(codes[:1], 0)
-    with pytest.raises(ValueError, match="k must be an integer of 1 or more, got 0"):
+    with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         ApproximateIndex(codes, k=0)
     with pytest.raises(ValueError, match="there are 20000 codes and 1 ids"):
         ApproximateIndex(codes, ["a"])

@@ -361,5 +361,5 @@ def test_a_radius_is_an_integer_of_0_or_more(wrong: Any) -> None:
 @pytest.mark.parametrize("wrong", [0, -1, 1.5])
 def test_threads_are_an_integer_of_1_or_more(wrong: Any) -> None:
     index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
-    with pytest.raises(ValueError, match=f"threads must be an integer of 1 or more, got {wrong!r}"):
+    with pytest.raises(ValueError, match=f"threads must be a positive integer, got {wrong!r}"):
         index.search(np.zeros((1, 2), dtype=np.uint8), threads=wrong)

@@ -9,7 +9,7 @@ import pytest
 
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document
-from boltzhash.hashers import LSH, Hasher
+from boltzhash.hashers import LSH, Hasher, Text
 from boltzhash.search import order
 from boltzhash.search.finder import Finder
 from boltzhash.search.hits import Answer, Hit
@@ -26,7 +26,7 @@ def make_documents(n: int) -> list[Document]:
 
 
 DOCUMENTS = make_documents(120)
-HASHER = LSH(8, language=None, max_df=1.0).fit([document.text for document in DOCUMENTS])
+HASHER = LSH(8, text=Text(language=None, max_df=1.0)).fit([document.text for document in DOCUMENTS])
 CODES = HASHER.transform(HASHER.tfidf([document.text for document in DOCUMENTS]))
 QUERIES = ["apple pear", "train", "judge court lawyer", "apple zebra", "zebra", "", "apple pear"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from boltzhash import LSH, Collection
+from boltzhash import LSH, Collection, Text
 from boltzhash.cli.parser import main
 from boltzhash.search import Hit, rerank
 from boltzhash.search import order as orders
@@ -83,7 +83,7 @@ def test_a_further_order_is_a_line_in_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = ["red apple", "green apple", "blue train", "old bus"]
-    with Collection.create(tmp_path / "c", LSH(64, max_df=1.0).fit(texts)) as collection:
+    with Collection.create(tmp_path / "c", LSH(64, text=Text(max_df=1.0)).fit(texts)) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
         nearest = collection.search("red apple", by="codes").ids
         monkeypatch.setitem(ORDERS, "backwards", backwards)
@@ -111,7 +111,7 @@ def test_an_order_that_is_not_known_is_refused(tmp_path: Path) -> None:
 def test_confidence_counts_bits_by_how_sure_the_model_is(tmp_path: Path) -> None:
     words = "star planet moon orbit comet bread butter oven".split()
     texts = [f"{one} {other}" for one in words for other in words]
-    hasher = LSH(16, max_df=1.0).fit(texts)
+    hasher = LSH(16, text=Text(max_df=1.0)).fit(texts)
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
         found = collection.search("star moon oven", 64, order="confidence")

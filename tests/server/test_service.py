@@ -546,7 +546,11 @@ def test_ids_that_javascript_rounds_are_sent_as_digits(
 
 def test_stats_and_documents(served: Any, documents: Any) -> None:
     stats = served.client.get("/v1/stats").json()
-    assert (stats["documents"], stats["bits"], stats["method"]) == (len(documents), 32, "CorrSH")
+    assert (stats["documents"], stats["bits"], stats["method"]) == (
+        len(documents),
+        32,
+        "SemanticHasher",
+    )
     assert stats["writing"] is True
     got = served.post("/v1/documents/get", ids=[7, "none", "sea-61"]).json()["documents"]
     assert [(d["id"], d["text"], d["metadata"]) for d in got] == [

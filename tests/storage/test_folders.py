@@ -17,7 +17,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import boltzhash
-from boltzhash import CorrSH
+from boltzhash import Network, SemanticHasher, Training
 from boltzhash.errors import ModelError
 from boltzhash.storage import folders
 from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder, sha256
@@ -26,7 +26,9 @@ from boltzhash.storage.folders import CONFIG, VOCABULARY, WEIGHTS, atomic_folder
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
     folder = tmp_path_factory.mktemp("saved") / "model"
-    CorrSH(16, epochs=2, hidden_units=8, device="cpu").fit(texts).save(folder)
+    SemanticHasher(
+        16, training=Training(epochs=2, device="cpu"), network=Network(hidden_units=8)
+    ).fit(texts).save(folder)
     return folder
 
 
@@ -60,15 +62,17 @@ def test_a_model_is_three_files(model: Path) -> None:
     assert sorted(contents(model)) == sorted([CONFIG, WEIGHTS, VOCABULARY])
     config = json.loads((model / CONFIG).read_text())
     assert config["format_version"] == 1
-    assert config["class"] == "CorrSH"
+    assert config["class"] == "SemanticHasher"
     assert config["params"]["n_bits"] == 16
 
 
 def test_posterior_survives_saving(model: Path, texts: list[str]) -> None:
     """D and U are there for inference to show, not only μ."""
-    fitted = CorrSH(16, epochs=2, hidden_units=8, device="cpu").fit(texts)
+    fitted = SemanticHasher(
+        16, training=Training(epochs=2, device="cpu"), network=Network(hidden_units=8)
+    ).fit(texts)
     loaded = boltzhash.load(model)
-    assert isinstance(loaded, CorrSH)
+    assert isinstance(loaded, SemanticHasher)
     for one, other in zip(fitted.posterior(texts), loaded.posterior(texts), strict=True):
         np.testing.assert_array_equal(one, other)
     assert loaded.explain() == fitted.explain()
@@ -121,7 +125,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown class": (lambda f: forge_config(f, **{"class": "Magic"}), "holds a 'Magic'"),
     "unknown parameter": (
         lambda f: forge_config(f, params={"colour": 1}),
-        "is a CorrSH with other settings than this boltzhash has",
+        "is a SemanticHasher with other settings than this boltzhash has",
     ),
     "not an object": (lambda f: (f / CONFIG).write_text("[1]"), "damaged or not ours"),
     "other settings": (
@@ -151,7 +155,9 @@ def test_no_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_saving_over_a_model_replaces_it_whole(model: Path, texts: list[str]) -> None:
-    other = CorrSH(8, epochs=2, hidden_units=8, device="cpu").fit(texts)
+    other = SemanticHasher(
+        8, training=Training(epochs=2, device="cpu"), network=Network(hidden_units=8)
+    ).fit(texts)
     other.save(model)
     assert boltzhash.load(model).fingerprint() == other.fingerprint()
     assert [path.name for path in model.parent.iterdir()] == ["model"]

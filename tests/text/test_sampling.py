@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import LSH, NASH, CorrSH
+from boltzhash import LSH, NASH, SemanticHasher, Training
 from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared import deep
 from boltzhash.hashers.shared.trained import TrainedHasher
@@ -97,7 +97,7 @@ def test_a_default_fit_learns_from_a_sample_of_many_documents(
         lambda: NASH(16).fit(iter(texts)),
         lambda: NASH(16).fit(matrix),
         lambda: NASH(16).fit(texts, labels),
-        lambda: NASH(16, epochs=2).fit(texts),
+        lambda: NASH(16, training=Training(epochs=2)).fit(texts),
     ):
         with pytest.raises(TrainingError, match="seen"):
             fit()
@@ -185,9 +185,14 @@ def test_nothing_in_nothing_out() -> None:
 
 
 def test_a_fit_under_a_bound_that_is_wide_is_the_plain_fit(texts: list[str]) -> None:
-    settings = {"epochs": 3, "max_words": 100, "hidden_units": 20, "device": "cpu"}
-    bounded = CorrSH(16, **settings).fit(iter(texts), max_memory="4 GB")
-    plain = CorrSH(16, **settings).fit(texts)
+    settings = {
+        "training__epochs": 3,
+        "text__max_words": 100,
+        "network__hidden_units": 20,
+        "training__device": "cpu",
+    }
+    bounded = SemanticHasher(16).set_params(**settings).fit(iter(texts), max_memory="4 GB")
+    plain = SemanticHasher(16).set_params(**settings).fit(texts)
     assert bounded.fingerprint() == plain.fingerprint()
 
 
@@ -229,7 +234,7 @@ def test_a_bound_too_small_is_refused_before_the_corpus_is_read() -> None:
         yield ""
 
     with pytest.raises(ValueError, match=r"max_memory must be at least \d+ MB .* got 300 MB"):
-        CorrSH(64).fit(stream(), max_memory="300 MB")
+        SemanticHasher(64).fit(stream(), max_memory="300 MB")
 
 
 def test_a_matrix_is_in_memory_already(texts: list[str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import Stemmer
 
-from boltzhash import ITQ, load
+from boltzhash import ITQ, Text, load
 from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.sampling import Room
 from boltzhash.text.tfidf import TfIdf
@@ -83,7 +83,7 @@ def test_a_smaller_sample_estimates_how_many_documents_have_a_stem() -> None:
 
 
 def test_a_model_with_stems_is_the_same_when_loaded(tmp_path: Path) -> None:
-    hasher = ITQ(8, stem=True, max_df=1.0).fit(TEXTS)
+    hasher = ITQ(8, text=Text(stem=True, max_df=1.0)).fit(TEXTS)
     hasher.save(tmp_path / "model")
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.transform(TEXTS), hasher.transform(TEXTS))
@@ -93,9 +93,9 @@ def test_a_model_with_stems_is_the_same_when_loaded(tmp_path: Path) -> None:
 
 
 def test_stems_are_part_of_the_fingerprint() -> None:
-    hasher = ITQ(8, max_df=1.0).fit(TEXTS)
+    hasher = ITQ(8, text=Text(max_df=1.0)).fit(TEXTS)
     before = hasher.fingerprint()
-    hasher.stem = True
+    hasher.set_params(text__stem=True)
     assert hasher.fingerprint() != before
 
 

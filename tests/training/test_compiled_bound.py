@@ -113,9 +113,14 @@ def test_what_does_not_fit_together_is_refused(spoilt: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"neighbours": 0, "contrast": 0.0, "networks": 2}, {"hidden_units": 0}]
+    "changes",
+    [
+        {},
+        {"neighbours__count": 0, "neighbours__contrast": 0.0, "network__networks": 2},
+        {"network__hidden_units": 0},
+    ],
 )
 def test_compiled_steps_learn_what_composed_ones_do(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_steps_at_once_learn_alike(monkeypatch, device="cpu", **changes)
+    check_steps_at_once_learn_alike(monkeypatch, training__device="cpu", **changes)

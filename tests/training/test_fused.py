@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 from boltzhash.training import fused, replay
 from boltzhash.training.distributions import (
     BernoulliMixture,
@@ -385,14 +385,21 @@ def test_adam_sums_the_gradient_of_a_bias() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"networks": 2}, {"neighbours": 0, "contrast": 0.0}, {"gradient": "gumbel-softmax"}],
+    [
+        {},
+        {"network__networks": 2},
+        {"neighbours__count": 0, "neighbours__contrast": 0.0},
+        {"objective__gradient": "gumbel-softmax"},
+    ],
 )
 def test_replayed_steps_are_the_steps(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recorded or not, the same bytes; and again the same."""
     tfidf = sparse.random(1055, 400, 0.05, format="csr", random_state=0, dtype=np.float64)
-    hasher = CorrSH(16, epochs=3, batch_size=20, device="cuda", **changes)
+    hasher = SemanticHasher(16).set_params(
+        training__epochs=3, training__batch_size=20, training__device="cuda", **changes
+    )
     prints = [hasher.fit(tfidf).fingerprint() for _ in range(2)]
     monkeypatch.setattr(replay, "WARM_UP", 10**9)
     assert {*prints, hasher.fit(tfidf).fingerprint()} == {prints[0]}
@@ -402,15 +409,19 @@ def test_the_first_fit_of_a_process_is_on_a_gpu() -> None:
     """What goes backwards is a thread of its own, which nothing has used before."""
     program = """
 from scipy import sparse
-from boltzhash import CorrSH
+from boltzhash import SemanticHasher
 tfidf = sparse.random(300, 100, 0.1, format="csr", random_state=0)
-CorrSH(16, epochs=1, neighbours=0, contrast=0.0, device="cuda").fit(tfidf)
+SemanticHasher(16).set_params(
+    training__epochs=1, training__device="cuda", neighbours__count=0, neighbours__contrast=0.0
+).fit(tfidf)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("changes", [{}, {"neighbours": 0, "contrast": 0.0, "networks": 2}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"neighbours__count": 0, "neighbours__contrast": 0.0, "network__networks": 2}]
+)
 def test_steps_at_once_learn_what_composed_ones_do(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_steps_at_once_learn_alike(monkeypatch, device="cuda", **changes)
+    check_steps_at_once_learn_alike(monkeypatch, training__device="cuda", **changes)

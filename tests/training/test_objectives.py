@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from boltzhash.hashers import NASH, VDSH, CorrSH
+from boltzhash.hashers import NASH, VDSH, SemanticHasher
 from boltzhash.training import objectives
 from boltzhash.training.batches import Batch, Terms
 from boltzhash.training.distributions import (
@@ -182,16 +182,21 @@ def test_regularisers_by_hand() -> None:
 
 
 class Step:
-    """One step of CorrSH on a fixed batch, weights and seed; only β differs between calls."""
+    """One step of SemanticHasher on a fixed batch, weights and seed; only β differs between calls."""
 
     def __init__(self, bound: str) -> None:
         self.bound = bound
         hasher = self._hasher((1.0, 1.0), 1.0)
         self.model = hasher._build(N_WORDS, torch.Generator().manual_seed(0)).double()
 
-    def _hasher(self, kl_weight: tuple[float, float], kl_ramp: float) -> CorrSH:
-        settings: dict[str, Any] = {"rank": 2, "n_components": 3, "hidden_units": 5}
-        return CorrSH(8, **settings, bound=self.bound, kl_weight=kl_weight, kl_ramp=kl_ramp)
+    def _hasher(self, kl_weight: tuple[float, float], kl_ramp: float) -> SemanticHasher:
+        settings: dict[str, Any] = {"rank": 2, "n_components": 3, "network__hidden_units": 5}
+        return SemanticHasher(8).set_params(
+            objective__bound=self.bound,
+            objective__kl_weight=kl_weight,
+            objective__kl_ramp=kl_ramp,
+            **settings,
+        )
 
     def __call__(
         self, kl_weight: tuple[float, float], kl_ramp: float = 1.0, progress: float = 0.0
@@ -305,10 +310,14 @@ def test_labels_add_their_weighted_likelihood_and_leave_the_record_alone(likelih
     """loss(α) = loss(0) − α mean log p(y | s), in every step, and the reconstruction is of words."""
     rows = rows_of(MATRICES["every word"] + MATRICES["one row"], torch.float32)
     labels = rows_of([[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]], torch.float32)
-    for kind in (CorrSH, NASH, VDSH):
+    for kind in (SemanticHasher, NASH, VDSH):
         losses = {}
         for alpha in (0.0, 1.0, 3.0):
-            hasher = kind(8, hidden_units=5, dropout=0.0, label_likelihood=likelihood)
+            hasher = kind(8).set_params(
+                network__hidden_units=5,
+                network__dropout=0.0,
+                objective__label_likelihood=likelihood,
+            )
             hasher._alpha = alpha
             model = hasher._build(N_WORDS, torch.Generator().manual_seed(0), n_labels=2)
             where = (torch.tensor(0.0), torch.Generator().manual_seed(1))

@@ -102,8 +102,12 @@ def weights(
             yield next(turn)
 
     monkeypatch.setattr(step_threads, "faster", in_turns)
-    settings = {"n_bits": 32, "epochs": batch_size // 100, "batch_size": batch_size}
-    hasher = HASHERS[kind](**settings, device="cpu", random_state=0)
+    settings = {
+        "n_bits": 32,
+        "training__epochs": batch_size // 100,
+        "training__batch_size": batch_size,
+    }
+    hasher = HASHERS[kind]().set_params(training__device="cpu", random_state=0, **settings)
     hasher.fit(documents())
     assert isinstance(hasher, TrainedHasher)
     return hasher.weights_

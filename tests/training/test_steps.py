@@ -423,8 +423,9 @@ def test_what_does_not_fit_together_is_refused(spoilt: str) -> None:
 def test_a_fit_does_not_import_torchs_compiler() -> None:
     """It would take a second, a tenth of a small fit."""
     script = (
-        "import sys; from boltzhash import CorrSH; "
-        "CorrSH(8, epochs=1, device='cpu').fit(['stars and planets', 'bread and butter'] * 9); "
+        "import sys; from boltzhash import SemanticHasher; "
+        "short = SemanticHasher(8).set_params(training__epochs=1, training__device='cpu'); "
+        "short.fit(['stars and planets', 'bread and butter'] * 9); "
         "assert 'torch.nn' in sys.modules; assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)

@@ -103,10 +103,11 @@ def add_words(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
 
 
 def given_words(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of a hasher that the options of :func:`add_words` name."""
-    given: dict[str, Any] = {"min_df": options.min_df, "max_df": options.max_df}
+    """The settings of a hasher that the options of :func:`add_words` name."""
+    given: dict[str, Any] = {"text__min_df": options.min_df, "text__max_df": options.max_df}
     if options.stop_words is not None:
-        given["stop_words"] = Path(options.stop_words).read_text(encoding="utf-8").split()
+        words = Path(options.stop_words).read_text(encoding="utf-8").split()
+        given["text__stop_words"] = tuple(words)
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -178,7 +178,8 @@ def drift_lines(drift: Drift | str, collection: Snapshot) -> list[str]:
 def _fit_again(hasher: Hasher) -> str:
     """The command that fits a model of the same method, length and language."""
     options = f"--method {type(hasher).__name__} --bits {hasher.n_bits}"
-    options += f" --language {hasher.language or 'none'}{' --stem' if hasher.stem else ''}"
+    options += f" --language {hasher.language or 'none'}"
+    options += " --stem" if hasher.get_params()["text__stem"] else ""
     return f"boltzhash fit all.jsonl {options} -o newer"
 
 

@@ -86,14 +86,14 @@ def _with_metadata(document: Document) -> Document:
 
 
 def _learned(texts: list[str]) -> Hasher:
-    """CorrSH; without torch ITQ, as ``boltzhash index`` does."""
-    from boltzhash.hashers import ITQ, CorrSH
+    """SemanticHasher; without torch ITQ, as ``boltzhash index`` does."""
+    from boltzhash.hashers import ITQ, SemanticHasher, Text
 
     try:
-        return CorrSH.for_questions(verbose=True).fit(texts)
+        return SemanticHasher(BITS, purpose="questions", verbose=True).fit(texts)
     except MissingExtraError as missing:
         say(f"{missing} for learned codes; {INSTEAD}")
-    return ITQ(n_bits=BITS, random_state=SEED, stem=True).fit(texts)
+    return ITQ(n_bits=BITS, random_state=SEED, text=Text(stem=True)).fit(texts)
 
 
 def _collection_of(documents: list[Document], output: Path) -> Collection:

@@ -62,7 +62,7 @@ def _add_codes(group: Any) -> None:
         dest="methods",
         type=_names,
         metavar="NAMES",
-        help="such as CorrSH,ITQ: the same for methods; see `boltzhash methods`",
+        help="such as SemanticHasher,ITQ: the same for methods; see `boltzhash methods`",
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,12 @@ def _add_fit(subparsers: Any) -> None:
         "none: codes of one label become near",
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="folder to write")
-    parser.add_argument("--method", metavar="NAME", help="see `boltzhash methods` (CorrSH)")
+    parser.add_argument("--method", metavar="NAME", help="see `boltzhash methods` (SemanticHasher)")
     parser.add_argument("--bits", type=int, help="length of a code, a multiple of 8 (64)")
     parser.add_argument(
         "--published",
         action="store_true",
-        help="train CorrSH as its authors' code does (100 epochs, no neighbours) instead of with our "
-        "defaults",
+        help="train the method as its authors' code does, instead of with our defaults",
     )
     parser.add_argument(
         "--epochs", type=int, help="passes over the corpus (25, more if it is small)"
@@ -234,38 +233,44 @@ def _print_for_people(report: dict[str, Any]) -> None:
 
 def _chosen_hasher(options: argparse.Namespace) -> Hasher:
     """The hasher that the command line asks for; raises if it does not have an option that was given."""
-    from boltzhash.hashers import HASHERS, CorrSH
+    from boltzhash.hashers import HASHERS
 
-    method = "CorrSH" if options.method is None else options.method
+    method = "SemanticHasher" if options.method is None else options.method
     if method not in HASHERS:
         raise ValueError(f"--method must be one of {', '.join(HASHERS)}, got {method!r}")
     kind = HASHERS[method]
-    if options.published and kind is not CorrSH:
-        raise ValueError(f"--published is for CorrSH, got --method {method}")
-    chosen = {
-        "epochs": options.epochs,
-        "rank": _rank(options.rank),
-        "learning_rate": options.learning_rate,
-        "max_words": options.max_words,
-    }
+    if options.published and not hasattr(kind, "as_published"):
+        published = ", ".join(
+            name for name, kind in HASHERS.items() if hasattr(kind, "as_published")
+        )
+        raise ValueError(f"--published is for {published}, got --method {method}")
     if options.labels is not None and not kind.takes_labels:
         takers = ", ".join(name for name, other in HASHERS.items() if other.takes_labels)
         raise ValueError(f"--labels is for {takers}, got --method {method}")
+    chosen = {
+        "training__epochs": options.epochs,
+        "rank": _rank(options.rank),
+        "training__learning_rate": options.learning_rate,
+        "text__max_words": options.max_words,
+        "text__stem": True if options.stem else None,
+    }
     settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     for name in settings:
-        if name not in kind.defaults():
-            raise ValueError(f"--{name.replace('_', '-')} is not an argument of {method}")
+        if name not in kind.param_names():
+            option = name.rpartition("__")[2].replace("_", "-")
+            raise ValueError(f"--{option} is not an argument of {method}")
     settings |= given_words(options)
-    if options.stem:
-        settings["stem"] = True
     if options.language is not None:
-        settings["language"] = None if options.language == "none" else options.language
-    for name, value in {"device": options.device, "verbose": True}.items():
-        if name in kind.defaults():
+        settings["text__language"] = None if options.language == "none" else options.language
+    for name, value in {"training__device": options.device, "verbose": True}.items():
+        if name in kind.param_names():
             settings[name] = value
-    make = CorrSH.as_published if options.published else kind
     bits = 64 if options.bits is None else options.bits
-    return make(bits, random_state=options.seed or 0, **settings)
+    settings["random_state"] = options.seed or 0
+    if options.published:
+        as_published: Callable[..., Hasher] = getattr(kind, "as_published")  # noqa: B009
+        return as_published(bits, **settings)
+    return kind(bits).set_params(**settings)
 
 
 def methods(options: argparse.Namespace) -> int:

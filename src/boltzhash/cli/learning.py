@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 FEWEST = 200
 BITS, SEED = 64, 0
 
-_ARGUMENTS = {"bits": "n_bits", "language": "language", "seed": "random_state"}  # of every hasher
+# The settings of every hasher that options name.
+_ARGUMENTS = {"bits": "n_bits", "language": "text__language", "seed": "random_state"}
 _WORDS = ("stop_words", "min_df", "max_df")
 
 
@@ -97,7 +98,7 @@ def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
     options_of = {argument: option for option, argument in _ARGUMENTS.items()}
     for name, value in _given(options).items():
         if params[name] != value:
-            option = options_of.get(name, name).replace("_", "-")
+            option = options_of.get(name, name.removeprefix("text__")).replace("_", "-")
             raise ValueError(
                 f"{begun.location} was begun with --{option} {_shown(params[name])}, got "
                 f"{_shown(value)}: give the same, or another --output"
@@ -105,21 +106,21 @@ def _check_learned_so(begun: Collection, options: argparse.Namespace) -> None:
 
 
 def _shown(value: object) -> str:
-    return f"of {len(value)} words" if isinstance(value, list) else str(value or "none")
+    return f"of {len(value)} words" if isinstance(value, tuple) else str(value or "none")
 
 
 def _learned(
     options: argparse.Namespace, checkpoint: Path | None, vectors: Any, passages: int | None
 ) -> Hasher:
-    """CorrSH; or ITQ, which needs neither torch nor many documents, and then it is said why.
+    """SemanticHasher; or ITQ, which needs neither torch nor many documents, and then it is said why.
 
-    From vectors CorrSH alone: ITQ reads only words.
+    From vectors SemanticHasher alone: ITQ reads only words.
     """
-    from boltzhash.hashers import ITQ, CorrSH
+    from boltzhash.hashers import ITQ, SemanticHasher
 
     texts = _texts(options, passages)
     if vectors is not None:
-        return _fitted(CorrSH, options, texts, checkpoint, vectors)
+        return _fitted(SemanticHasher, options, texts, checkpoint, vectors)
     first = list(itertools.islice(texts, FEWEST))
     if len(first) < FEWEST:
         linear = _fitted(ITQ, options, first)
@@ -129,7 +130,7 @@ def _learned(
         )
         return linear
     try:
-        return _fitted(CorrSH, options, itertools.chain(first, texts), checkpoint)
+        return _fitted(SemanticHasher, options, itertools.chain(first, texts), checkpoint)
     except MissingExtraError as missing:
         say(f"{missing} for learned codes; {INSTEAD}")
     except TrainingError as failed:
@@ -147,13 +148,12 @@ def _fitted(
     checkpoint: Path | None = None,
     vectors: Any = None,
 ) -> Hasher:
-    from boltzhash.hashers import CorrSH
+    from boltzhash.hashers import SemanticHasher, Text
 
-    chosen = {"n_bits": BITS, "random_state": SEED, **_given(options)}
-    if issubclass(kind, CorrSH):
-        hasher: Hasher = kind.for_questions(verbose=True, **chosen)
-    else:
-        hasher = kind(stem=True, **chosen)
+    own: dict[str, Any] = {"text": Text(stem=True)}
+    if kind is SemanticHasher:
+        own = {"purpose": "questions", "verbose": True}
+    hasher = kind(BITS, random_state=SEED, **own).set_params(**_given(options))
     try:
         return hasher.fit(
             texts, features=vectors, max_memory=options.max_memory, checkpoint=checkpoint
@@ -167,7 +167,7 @@ def _fitted(
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of a hasher that the options name."""
+    """The settings of a hasher that the options name."""
     named = {argument: getattr(options, option) for option, argument in _ARGUMENTS.items()}
     given = {name: value for name, value in named.items() if value is not None}
     chosen = {name: None if value == "none" else value for name, value in given.items()}

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Integer, Number, check
 from boltzhash.collection.batches import CodedBatch, WriteBatch, coded_batch, write_batches
 from boltzhash.collection.duplicates import MIN_SIMILARITY, DuplicateGroup
 from boltzhash.collection.engines import create_store, open_store, parse_location
@@ -323,8 +323,8 @@ class Collection:
         most that the engine allows. The result is kept with the collection, along with how it was
         measured.
         """
-        check_integer("k", k, 1, "an integer of 1 or more")
-        check_number("recall", recall, above=0, at_most=1)
+        check("k", k, Integer(1))
+        check("recall", recall, Number(above=0, at_most=1))
         hasher, texts = self.hasher, None if queries is None else list(queries)
         if features is None and hasher.n_feature_columns is None and texts is None:
             texts = held_out_queries(iter(self))

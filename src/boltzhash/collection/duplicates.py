@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from boltzhash.arguments import check_choice, check_number
+from boltzhash.arguments import Number, check
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
 from boltzhash.search.duplicates import HashedTexts, groups_of_near
@@ -117,5 +117,5 @@ def check_duplicates(min_similarity: float, keep: str) -> None:
     ...
     ValueError: min_similarity must be a number above 0 and at most 1, got 80
     """
-    check_number("min_similarity", min_similarity, above=0, at_most=1)
-    check_choice("keep", keep, KEEP)
+    check("min_similarity", min_similarity, Number(above=0, at_most=1))
+    check("keep", keep, *KEEP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Integer, Number, check
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.encoding.coding import CodedQuery
 from boltzhash.hashers import Hasher
@@ -37,7 +37,7 @@ def checked_search(
     facets: Sequence[str] | None = None,
 ) -> SearchRequest:
     """Refuse what the query cannot do, and choose how to search where nothing is said."""
-    check_integer("k", k, 1, "an integer of 1 or more")
+    check("k", k, Integer(1))
     if order is not None:
         check_order(order)
     of_codes = order is not None or approximate
@@ -55,12 +55,12 @@ def checked_search(
 
 
 def check_radius(radius: int) -> None:
-    check_integer("radius", radius, 0, "an integer of 0 or more")
+    check("radius", radius, Integer(0))
 
 
 def check_wait(wait: float) -> None:
     """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
-    check_number("wait", wait, at_least=0, at_most=86_400)
+    check("wait", wait, Number(at_least=0, at_most=86_400))
 
 
 def check_wanted(text: str, wanted: TermQuery) -> TermQuery:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import check
 from boltzhash.corpus import CorpusError
 from boltzhash.datasets import debian, newsgroups, reuters, tmc
 from boltzhash.datasets.download import DownloadError, Source, cache_folder, fetch
@@ -135,7 +135,7 @@ def fetch_corpus(name: str, data: str | Path | None = None) -> Corpus:
     >>> corpus.train.texts, corpus.train.labels
     (['some words'], array([[ True]]))
     """
-    check_choice("name", name, tuple(CORPORA))
+    check("name", name, *CORPORA)
     kind = CORPORA[name]
     folders = _folders(data)
     for folder in folders:

@@ -15,7 +15,16 @@ from boltzhash.hashers.nash import NASH as NASH
 from boltzhash.hashers.pairrec import PairRec as PairRec
 from boltzhash.hashers.rbsh import RBSH as RBSH
 from boltzhash.hashers.self_taught import SelfTaughtHashing as SelfTaughtHashing
+from boltzhash.hashers.semantic_hasher import SemanticHasher as SemanticHasher
 from boltzhash.hashers.shared.base import Hasher as Hasher
+from boltzhash.hashers.shared.settings import Bound as Bound
+from boltzhash.hashers.shared.settings import Graph as Graph
+from boltzhash.hashers.shared.settings import Neighbours as Neighbours
+from boltzhash.hashers.shared.settings import Network as Network
+from boltzhash.hashers.shared.settings import Networks as Networks
+from boltzhash.hashers.shared.settings import Objective as Objective
+from boltzhash.hashers.shared.settings import Text as Text
+from boltzhash.hashers.shared.settings import Training as Training
 from boltzhash.hashers.snuh import SNUH as SNUH
 from boltzhash.hashers.spectral import SpectralHashing as SpectralHashing
 from boltzhash.hashers.stacked_rbm import StackedRBM as StackedRBM
@@ -24,6 +33,7 @@ from boltzhash.hashers.wish import WISH as WISH
 from boltzhash.storage.folders import read_model
 
 _KINDS: list[type[Hasher]] = [
+    SemanticHasher,
     CorrSH,
     NASH,
     BMSH,
@@ -43,6 +53,7 @@ _KINDS: list[type[Hasher]] = [
     StackedRBM,
 ]
 HASHERS = {kind.__name__: kind for kind in _KINDS}
+SETTINGS = [Text, Neighbours, Network, Networks, Objective, Bound, Graph, Training]
 
 
 def load(folder: str | Path) -> Hasher:
@@ -54,7 +65,13 @@ def load(folder: str | Path) -> Hasher:
     kind, params, arrays, words = read_model(Path(folder))
     if kind not in HASHERS:
         raise ModelError(f"{folder} holds a {kind!r}; this boltzhash knows {', '.join(HASHERS)}")
-    differ = sorted(HASHERS[kind].defaults().keys() ^ params.keys())
+    found = {
+        f"{name}__{field}" if field else name
+        for name, value in params.items()
+        for field in (value if isinstance(value, dict) else [""])
+    }
+    expected = {*HASHERS[kind].param_names()} - HASHERS[kind].RECIPE.keys()
+    differ = sorted(found ^ expected)
     if differ:
         raise ModelError(
             f"{folder} is a {kind} with other settings than this boltzhash has "

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Constraints, Integer, Number
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
 from boltzhash.hashers.shared.labels import Labels
-from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
+from boltzhash.hashers.shared.settings import Recipe, with_changes
+from boltzhash.hashers.shared.trained import TrainedHasher
 from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from boltzhash.training.adversary import Contest
     from boltzhash.training.batches import Batch, Terms
 
-EPOCHS, MINIMUM_STEPS = 40, 1000
 HIGHEST_ORDER = 8  # its tables double with every order
 
 
@@ -49,17 +49,12 @@ class AMMI(TrainedHasher):
         Learning rate of Adam for q, which starts anew for each step of the network.
     initial_range : float, default=0.1
         W starts between minus this and this; b at 0.
-    epochs : int or None, default=None
-        None means 40, or more if that is fewer than 1,000 steps.
-    batch_size : int, default=64
-    learning_rate : float, default=0.01
-        Of Adam for W and b, × .96 every 10,000 steps.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    training : Training or None, default=None
+        How long, how fast and where: 40 epochs, or more if that is fewer than 1,000 steps.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.
-    device : str, default="auto"
-        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
     verbose : bool, default=False
         Show how far a fit is: :mod:`boltzhash.progress`.
 
@@ -83,9 +78,24 @@ class AMMI(TrainedHasher):
     --------
     >>> from boltzhash import AMMI
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> AMMI(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> AMMI(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    USUAL_EPOCHS: ClassVar[int] = 40
+    RECIPE: ClassVar[Recipe] = with_changes(
+        TrainedHasher.RECIPE,
+        training__least_steps=1000,
+        training__batch_size=64,
+        training__learning_rate_decay="steps",
+    )
+    constraints: ClassVar[Constraints] = {
+        "entropy_weight": [Number(at_least=0)],
+        "order": [Integer(0, HIGHEST_ORDER)],
+        "adversary_steps": [Integer(1)],
+        "adversary_rate": [Number(above=0)],
+        "initial_range": [Number(above=0)],
+    }
 
     def __init__(
         self,
@@ -96,10 +106,9 @@ class AMMI(TrainedHasher):
         adversary_steps: int = 4,
         adversary_rate: float = 0.01,
         initial_range: float = 0.1,
-        batch_size: int = 64,
         **shared: Any,
     ) -> None:
-        super().__init__(n_bits, batch_size=batch_size, **shared)
+        super().__init__(n_bits, **shared)
         self.entropy_weight = entropy_weight
         self.order = order
         self.adversary_steps = adversary_steps
@@ -113,7 +122,8 @@ class AMMI(TrainedHasher):
         λ = 2, r = 3, four steps of the adversary, W within ±.1, Adam at .01, 40 epochs of batches of 16:
         that of Reuters at 16 bits. What cannot be set this way is in docs/models/ammi.md.
         """
-        return cls(n_bits, **{"batch_size": 16, "epochs": 40, **changes})
+        published = {"training__batch_size": 16, "training__epochs": 40}
+        return cls(n_bits).set_params(**{**published, **changes})
 
     def bit_probabilities(self, X: Any) -> Floats:
         """P(bit on) of each document: σ(xᵀW + b), float64 (n_documents, n_bits).
@@ -146,7 +156,6 @@ class AMMI(TrainedHasher):
             partial(self._step, contest),
             Documents(rows, rows),
             seed=seed,
-            decay="steps",
             checkpoint=checkpoint,
             on_epoch=on_epoch,
             take=partial(self._take_weights, contest),
@@ -167,11 +176,6 @@ class AMMI(TrainedHasher):
         information = (marginal - conditional).detach()
         return Terms(loss, information, loss.new_zeros(()), posterior.logits > 0)
 
-    def _n_epochs(self, n_documents: int) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        return enough_epochs(n_documents, self.batch_size, EPOCHS, MINIMUM_STEPS)
-
     def _take_weights(self, contest: Contest) -> None:
         learned = contest.encoder.state_dict()
         self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
@@ -182,14 +186,5 @@ class AMMI(TrainedHasher):
     def _collapse_advice(self) -> str:
         return (
             f"Try a higher entropy_weight (was {self.entropy_weight:g}), a lower learning_rate (was "
-            f"{self.learning_rate:g}), or more epochs (it took {self.history_[-1].epoch})"
+            f"{self._training.learning_rate:g}), or more epochs (it took {self.history_[-1].epoch})"
         )
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("entropy_weight", self.entropy_weight, at_least=0)
-        check_integer("order", self.order, 0, "an integer of 0 or more")
-        check_number("order", self.order, at_most=HIGHEST_ORDER)
-        check_integer("adversary_steps", self.adversary_steps, 1, "a positive integer")
-        check_number("adversary_rate", self.adversary_rate, above=0)
-        check_number("initial_range", self.initial_range, above=0)

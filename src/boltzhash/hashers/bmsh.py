@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Constraints, Integer
 from boltzhash.hashers.nash import NASH
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class BMSH(NASH):
         Length of the code, a multiple of 8.
     n_groups : int, default=20
         Components of the prior.
-    **training
+    **shared
         The arguments of :class:`NASH` and :class:`DeepHasher`.
 
     References
@@ -36,12 +36,14 @@ class BMSH(NASH):
     --------
     >>> from boltzhash import BMSH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> BMSH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> BMSH(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
-    def __init__(self, n_bits: int = 64, *, n_groups: int = 20, **training: Any) -> None:
-        super().__init__(n_bits, **training)
+    constraints: ClassVar[Constraints] = {"n_groups": [Integer(1)]}
+
+    def __init__(self, n_bits: int = 64, *, n_groups: int = 20, **shared: Any) -> None:
+        super().__init__(n_bits, **shared)
         self.n_groups = n_groups
 
     def _heads(self) -> dict[str, int]:
@@ -60,7 +62,3 @@ class BMSH(NASH):
 
         prior = BernoulliMixturePrior(self.n_groups, self.n_bits, generator)
         return {**super()._parts(generator), "prior": prior}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("n_groups", self.n_groups, 1, "a positive integer")

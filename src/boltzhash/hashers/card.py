@@ -84,7 +84,7 @@ def model_card(
         f"({hasher.n_bits // 8} bytes) of a document.",
         _use(hasher),
         f"## Fitted on\n\n{_table(_fitted_on(hasher, saved_by, corpus))}",
-        f"## Settings\n\n{_table({f'`{n}`': _shown(v) for n, v in hasher.get_params().items()})}",
+        f"## Settings\n\n{_table({f'`{n}`': _shown(v) for n, v in _settings(hasher).items()})}",
         f"## Measured\n\n{_measured(evaluation)}",
         "## Files\n\n`model.safetensors` has the weights, `config.json` the settings, `vocabulary.json` "
         "the words that the model knows, which are words of the documents. Loading executes nothing.",
@@ -92,6 +92,12 @@ def model_card(
     if reference := type(hasher).reference():
         parts.append(f"## Reference\n\n{reference}")
     return "\n\n".join(parts) + "\n"
+
+
+def _settings(hasher: Hasher) -> dict[str, Any]:
+    """The arguments, those of groups field by field."""
+    params, groups = hasher.get_params(), hasher.recipe()
+    return {name: value for name, value in params.items() if name not in groups}
 
 
 def _header(license: str | None) -> str:
@@ -121,7 +127,9 @@ def _fitted_on(hasher: Hasher, saved_by: str, corpus: str | None) -> dict[str, s
     if hasher.tfidf_ is None:
         facts["input"] = f"a matrix of {hasher.n_features_in_:,} columns"
     else:
-        stemmed = ", spellings of a word counted as one" if hasher.stem else ""
+        stemmed = (
+            ", spellings of a word counted as one" if hasher.get_params()["text__stem"] else ""
+        )
         language = "no language" if hasher.language is None else hasher.language
         facts["vocabulary"] = f"{len(hasher.tfidf_.words_):,} words, {language}{stemmed}"
     if hasher.n_feature_columns is not None:

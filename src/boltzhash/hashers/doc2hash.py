@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from boltzhash.hashers.nash import NASH
+from boltzhash.hashers.shared.settings import Recipe, with_changes
 
 
 class Doc2hash(NASH):
@@ -16,9 +17,9 @@ class Doc2hash(NASH):
         Length of the code, a multiple of 8.
     gradient : str, default="gumbel-softmax"
         How the gradient passes through a sampled bit: a name in ``gradients.ESTIMATORS``.
-    **training
-        The arguments of :class:`DeepHasher`; the decoder reads the code without
-        noise unless ``decoder_noise`` says otherwise.
+    **shared
+        The arguments of :class:`DeepHasher`; the decoder reads the code without noise unless
+        ``objective.decoder_noise`` says otherwise.
 
     References
     ----------
@@ -28,21 +29,18 @@ class Doc2hash(NASH):
     --------
     >>> from boltzhash import Doc2hash
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> Doc2hash(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> Doc2hash(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
+    RECIPE: ClassVar[Recipe] = with_changes(NASH.RECIPE, objective__decoder_noise=(0.0, 0.0))
+
     def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        gradient: str = "gumbel-softmax",
-        decoder_noise: tuple[float, float] = (0.0, 0.0),
-        **training: Any,
+        self, n_bits: int = 64, *, gradient: str = "gumbel-softmax", **shared: Any
     ) -> None:
-        super().__init__(n_bits, gradient=gradient, decoder_noise=decoder_noise, **training)
+        super().__init__(n_bits, gradient=gradient, **shared)
 
     @classmethod
     def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
         """NASH's recipe without noise before the decoder."""
-        return super().as_published(n_bits, **{"decoder_noise": (0.0, 0.0), **changes})
+        return super().as_published(n_bits, **{"objective__decoder_noise": (0.0, 0.0), **changes})

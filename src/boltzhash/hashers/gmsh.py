@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Constraints, Integer
 from boltzhash.hashers.vdsh import VDSH
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class GMSH(VDSH):
         Length of the code, a multiple of 8.
     n_groups : int, default=20
         Components of the prior.
-    **training
+    **shared
         The arguments of :class:`DeepHasher`.
 
     References
@@ -35,12 +35,14 @@ class GMSH(VDSH):
     --------
     >>> from boltzhash import GMSH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> GMSH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> GMSH(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
-    def __init__(self, n_bits: int = 64, *, n_groups: int = 20, **training: Any) -> None:
-        super().__init__(n_bits, **training)
+    constraints: ClassVar[Constraints] = {"n_groups": [Integer(1)]}
+
+    def __init__(self, n_bits: int = 64, *, n_groups: int = 20, **shared: Any) -> None:
+        super().__init__(n_bits, **shared)
         self.n_groups = n_groups
 
     def _heads(self) -> dict[str, int]:
@@ -58,7 +60,3 @@ class GMSH(VDSH):
         from boltzhash.training.distributions import GaussianMixturePrior
 
         return {"prior": GaussianMixturePrior(self.n_groups, self.n_bits, generator)}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("n_groups", self.n_groups, 1, "a positive integer")

@@ -6,13 +6,13 @@ docs/models/itq.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Constraints, Integer
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher, orthonormal_rows
 from boltzhash.hashers.shared.lsa import leading_directions
@@ -32,8 +32,8 @@ class ITQ(LinearHasher):
         orthonormal rows and maps those up to n_bits.
     n_iterations : int, default=50
         Turns of codes and rotation; 0 leaves the random rotation.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the first rotation. Same seed, same machine, same codes. None draws a new seed.
 
@@ -65,6 +65,8 @@ class ITQ(LinearHasher):
 
     losses_: list[float]
 
+    constraints: ClassVar[Constraints] = {"n_iterations": [Integer(0)]}
+
     def __init__(
         self,
         n_bits: int = 64,
@@ -86,9 +88,6 @@ class ITQ(LinearHasher):
     def _margins_of(self, projected: Floats) -> Floats:
         """R's rows are orthonormal, so the rotated row is as long as the row: unit(xV)R = unit(xVR)."""
         return _unit(projected) - self.offsets_
-
-    def _check_params(self) -> None:
-        check_integer("n_iterations", self.n_iterations, 0, "an integer of 0 or more")
 
     def _collapse_advice(self) -> str:
         return "They may differ only in length"

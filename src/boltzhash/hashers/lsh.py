@@ -24,8 +24,8 @@ class LSH(LinearHasher):
     ----------
     n_bits : int, default=64
         Length of the code, a multiple of 8.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Draws the hyperplanes. None draws a new seed.
 
@@ -57,9 +57,6 @@ class LSH(LinearHasher):
 
     def _margins_of(self, projected: Floats) -> Floats:
         return projected - self.offsets_
-
-    def _check_params(self) -> None:
-        """n_bits and the text arguments are checked where they are used."""
 
     def _collapse_advice(self) -> str:
         return "Their angles are too small for this many hyperplanes: try more bits"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from boltzhash.arguments import check_number
+from boltzhash.arguments import Constraints, Number
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.shared import ranking
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE
@@ -44,9 +44,9 @@ class MISH(NASH):
         Weight, α₁, of the similarity of substrings by which a search finds what is not near.
     far_neighbours : float, default=1.0
         Weight, α₂, of the distance of near documents that only a wide search finds.
-    **training
-        The arguments of :class:`NASH` and :class:`DeepHasher`. ``decoder_noise`` is the same for all
-        documents.
+    **shared
+        The arguments of :class:`NASH` and :class:`DeepHasher`. ``objective.decoder_noise`` is the same
+        for all documents.
 
     References
     ----------
@@ -56,9 +56,15 @@ class MISH(NASH):
     --------
     >>> from boltzhash import MISH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> MISH(n_bits=16, epochs=5).fit(texts * 5).transform(["the moons of planets"]).shape
+    >>> MISH(n_bits=16).fit(texts * 5).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    constraints: ClassVar[Constraints] = {
+        "pair_weight": [Number(at_least=0)],
+        "false_positives": [Number(at_least=0)],
+        "far_neighbours": [Number(at_least=0)],
+    }
 
     def __init__(
         self,
@@ -67,9 +73,9 @@ class MISH(NASH):
         pair_weight: float = 1.0,
         false_positives: float = 1.0,
         far_neighbours: float = 1.0,
-        **training: Any,
+        **shared: Any,
     ) -> None:
-        super().__init__(n_bits, **training)
+        super().__init__(n_bits, **shared)
         self.pair_weight = pair_weight
         self.false_positives = false_positives
         self.far_neighbours = far_neighbours
@@ -83,12 +89,12 @@ class MISH(NASH):
         is in docs/models/mish.md.
         """
         published = {
-            "hidden_units": 1000,
-            "kl_weight": (0.0, 0.0),
-            "decoder_noise": (0.5, 0.5),
-            "batch_size": 40,
+            "network__hidden_units": 1000,
+            "objective__kl_weight": (0.0, 0.0),
+            "objective__decoder_noise": (0.5, 0.5),
+            "training__batch_size": 40,
         }
-        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+        return cls(n_bits).set_params(**{**PUBLISHED_RECIPE, **published, **changes})
 
     def _heads(self) -> dict[str, int]:
         return {"location": self.n_bits}
@@ -189,5 +195,3 @@ class MISH(NASH):
     def _check_params(self) -> None:
         super()._check_params()
         ranking.check_labeller()
-        for name in ("pair_weight", "false_positives", "far_neighbours"):
-            check_number(name, getattr(self, name), at_least=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import Constraints
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE, DeepHasher
 from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
+from boltzhash.hashers.shared.settings import ESTIMATORS
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Terms
@@ -30,9 +31,9 @@ class NASH(DeepHasher):
         Length of the code, a multiple of 8.
     gradient : str, default="straight-through"
         How the gradient passes through a sampled bit: a name in ``gradients.ESTIMATORS``.
-    **training
-        The arguments of :class:`DeepHasher`. ``decoder_noise`` is the largest
-        deviation that a document can choose.
+    **shared
+        The arguments of :class:`DeepHasher`. ``objective.decoder_noise`` is the largest deviation that a
+        document can choose.
 
     References
     ----------
@@ -43,14 +44,16 @@ class NASH(DeepHasher):
     --------
     >>> from boltzhash import NASH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> NASH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> NASH(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
+    constraints: ClassVar[Constraints] = {"gradient": ESTIMATORS}
+
     def __init__(
-        self, n_bits: int = 64, *, gradient: str = "straight-through", **training: Any
+        self, n_bits: int = 64, *, gradient: str = "straight-through", **shared: Any
     ) -> None:
-        super().__init__(n_bits, **training)
+        super().__init__(n_bits, **shared)
         self.gradient = gradient
 
     @classmethod
@@ -61,8 +64,8 @@ class NASH(DeepHasher):
         the decoder, Adam at 1e-3, 100 epochs of batches of 100. NASH-S adds the cross-entropy of labels
         that are read from the code. What cannot be set this way is in docs/models/nash.md.
         """
-        published = {"kl_weight": (0.0, 0.1), "decoder_noise": (1.0, 1.0)}
-        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+        published = {"objective__kl_weight": (0.0, 0.1), "objective__decoder_noise": (1.0, 1.0)}
+        return cls(n_bits).set_params(**{**PUBLISHED_RECIPE, **published, **changes})
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
         """P(bit on) of each document: σ(g(x)), float64 (n_documents, n_bits).
@@ -120,9 +123,3 @@ class NASH(DeepHasher):
         from boltzhash.training.gradients import make_estimator
 
         return {"gradient": make_estimator(self.gradient, self.n_bits, generator)}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        from boltzhash.training.gradients import ESTIMATORS
-
-        check_choice("gradient", self.gradient, tuple(ESTIMATORS))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Constraints, Integer, Number
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.shared import ranking
 
@@ -36,8 +36,9 @@ class PairRec(NASH):
     word_importance : bool, default=False
         Whether a number is learned for each word by which its tf-idf and its column of the decoder are
         multiplied, as published.
-    **training
-        The arguments of :class:`NASH` and :class:`DeepHasher`. All codes get the same ``decoder_noise``.
+    **shared
+        The arguments of :class:`NASH` and :class:`DeepHasher`. All codes get the same
+        ``objective.decoder_noise``.
 
     References
     ----------
@@ -48,9 +49,15 @@ class PairRec(NASH):
     --------
     >>> from boltzhash import PairRec
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> PairRec(n_bits=16, epochs=5).fit(texts * 5).transform(["the moons of planets"]).shape
+    >>> PairRec(n_bits=16).fit(texts * 5).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    constraints: ClassVar[Constraints] = {
+        "neighbours": [Integer(0, ranking.CANDIDATES)],
+        "pair_weight": [Number(at_least=0)],
+        "word_importance": [bool],
+    }
 
     def __init__(
         self,
@@ -59,9 +66,9 @@ class PairRec(NASH):
         neighbours: int = 25,
         pair_weight: float = 1.0,
         word_importance: bool = False,
-        **training: Any,
+        **shared: Any,
     ) -> None:
-        super().__init__(n_bits, **training)
+        super().__init__(n_bits, **shared)
         self.neighbours = neighbours
         self.pair_weight = pair_weight
         self.word_importance = word_importance
@@ -79,18 +86,18 @@ class PairRec(NASH):
         """
         settings: dict[str, Any] = {
             "word_importance": True,
-            "hidden_units": 1000,
-            "target": "words",
-            "input_length": None,
-            "kl_weight": (0.0, 0.0),
-            "decoder_noise": (1.0, 0.3),
-            "dropout": 0.2,
-            "epochs": 100,
-            "batch_size": 40,
-            "learning_rate": 1e-3,
-            "learning_rate_decay": "steps",
+            "network__hidden_units": 1000,
+            "network__input_length": None,
+            "network__dropout": 0.2,
+            "objective__target": "words",
+            "objective__kl_weight": (0.0, 0.0),
+            "objective__decoder_noise": (1.0, 0.3),
+            "training__epochs": 100,
+            "training__batch_size": 40,
+            "training__learning_rate": 1e-3,
+            "training__learning_rate_decay": "steps",
         }
-        return cls(n_bits, **{**settings, **changes})
+        return cls(n_bits).set_params(**{**settings, **changes})
 
     def _heads(self) -> dict[str, int]:
         return {"location": self.n_bits}
@@ -160,9 +167,3 @@ class PairRec(NASH):
     def _check_params(self) -> None:
         super()._check_params()
         ranking.check_labeller()
-        check_integer("neighbours", self.neighbours, 0, "an integer from 0 to 100")
-        if self.neighbours > ranking.CANDIDATES:
-            raise ValueError(
-                f"neighbours must be an integer from 0 to 100, got {self.neighbours!r}"
-            )
-        check_number("pair_weight", self.pair_weight, at_least=0)

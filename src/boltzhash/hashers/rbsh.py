@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scipy import sparse
 
-from boltzhash.arguments import check_number
+from boltzhash.arguments import Constraints, Number
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.shared.ranking import check_labeller, weak_triplets
+from boltzhash.hashers.shared.settings import Recipe, with_changes
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch, Documents, Terms
@@ -33,9 +34,9 @@ class RBSH(NASH):
         Whether a number is learned for each word by which its tf-idf and its column of the decoder are
         multiplied, as published.
     chosen_noise : bool, default=True
-        Whether a document chooses how much of ``decoder_noise`` its code gets, as in NASH. False gives
-        all of it to every code, as published.
-    **training
+        Whether a document chooses how much of ``objective.decoder_noise`` its code gets, as in NASH.
+        False gives all of it to every code, as published.
+    **shared
         The arguments of :class:`NASH` and :class:`DeepHasher`.
 
     References
@@ -47,9 +48,16 @@ class RBSH(NASH):
     --------
     >>> from boltzhash import RBSH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> RBSH(n_bits=16, epochs=5).fit(texts * 5).transform(["the moons of planets"]).shape
+    >>> RBSH(n_bits=16).fit(texts * 5).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    RECIPE: ClassVar[Recipe] = with_changes(NASH.RECIPE, objective__decoder_noise=(1.0, 0.0))
+    constraints: ClassVar[Constraints] = {
+        "ranking": [Number(at_least=0)],
+        "word_importance": [bool],
+        "chosen_noise": [bool],
+    }
 
     def __init__(
         self,
@@ -58,10 +66,9 @@ class RBSH(NASH):
         ranking: float = 1.0,
         word_importance: bool = False,
         chosen_noise: bool = True,
-        decoder_noise: tuple[float, float] = (1.0, 0.0),
-        **training: Any,
+        **shared: Any,
     ) -> None:
-        super().__init__(n_bits, decoder_noise=decoder_noise, **training)
+        super().__init__(n_bits, **shared)
         self.ranking = ranking
         self.word_importance = word_importance
         self.chosen_noise = chosen_noise
@@ -78,27 +85,27 @@ class RBSH(NASH):
         the same course over 100 epochs. What cannot be set this way is in docs/models/rbsh.md.
         """
         settings: dict[str, Any] = {
-            "language": None,
-            "token_pattern": r"\b\w\w+\b",
-            "max_words": 1_000_000,
-            "min_df": 3,
-            "max_df": 0.9,
+            "text__language": None,
+            "text__token_pattern": r"\b\w\w+\b",
+            "text__max_words": 1_000_000,
+            "text__min_df": 3,
+            "text__max_df": 0.9,
             "word_importance": True,
             "chosen_noise": False,
-            "hidden_units": 1000,
-            "target": "words",
-            "input_length": None,
-            "kl_weight": (0.0, 0.04),
-            "kl_ramp": 0.02,
-            "decoder_noise": (1.0, 0.65),
-            "dropout": 0.1,
-            "epochs": 100,
-            "batch_size": 40,
-            "learning_rate": 5e-4,
-            "learning_rate_decay": "steps",
-            "unigram_start": False,
+            "network__hidden_units": 1000,
+            "network__input_length": None,
+            "network__dropout": 0.1,
+            "network__unigram_start": False,
+            "objective__target": "words",
+            "objective__kl_weight": (0.0, 0.04),
+            "objective__kl_ramp": 0.02,
+            "objective__decoder_noise": (1.0, 0.65),
+            "training__epochs": 100,
+            "training__batch_size": 40,
+            "training__learning_rate": 5e-4,
+            "training__learning_rate_decay": "steps",
         }
-        return cls(n_bits, **{**settings, **changes})
+        return cls(n_bits).set_params(**{**settings, **changes})
 
     def _heads(self) -> dict[str, int]:
         heads = super()._heads()
@@ -134,4 +141,3 @@ class RBSH(NASH):
     def _check_params(self) -> None:
         super()._check_params()
         check_labeller()
-        check_number("ranking", self.ranking, at_least=0)

@@ -13,7 +13,7 @@ from numpy.random import RandomState
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Constraints, Integer, Number
 from boltzhash.codes import Bits
 from boltzhash.errors import needs_extra
 from boltzhash.hashers.shared.inference import Floats
@@ -38,8 +38,8 @@ class SelfTaughtHashing(LinearHasher):
         k, the nearest documents that each one is joined with.
     C : float, default=1.0
         The support vector machines' weight of errors against the width of the margin.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the eigenvectors; they depend on it if the graph falls into parts
         that no edge joins. Same seed, same machine, same codes.
@@ -73,6 +73,8 @@ class SelfTaughtHashing(LinearHasher):
     fit_needs: ClassVar[str | None] = "scikit-learn"
 
     training_bits_: Bits
+
+    constraints: ClassVar[Constraints] = {"n_neighbors": [Integer(1)], "C": [Number(above=0)]}
 
     def __init__(
         self,
@@ -112,9 +114,8 @@ class SelfTaughtHashing(LinearHasher):
         return projected - self.offsets_
 
     def _check_params(self) -> None:
+        super()._check_params()
         _support_vector_machine()  # noticed before the corpus is read
-        check_integer("n_neighbors", self.n_neighbors, 1, "a positive integer")
-        check_number("C", self.C, above=0)
 
     def _collapse_advice(self) -> str:
         return f"The classifiers cannot tell them apart: try a larger C (was {self.C:g})"

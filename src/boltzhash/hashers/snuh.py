@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.arguments import Constraints, Number
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE, DeepHasher
 from boltzhash.hashers.shared.inference import Floats, head, logistic_normal_mean
 from boltzhash.hashers.shared.neighbours import (
@@ -19,6 +19,7 @@ from boltzhash.hashers.shared.neighbours import (
     nearest_by_words,
     nearest_vectors,
 )
+from boltzhash.hashers.shared.settings import Graph, Recipe, with_changes
 from boltzhash.hashers.shared.trees import spanning_trees, star_forests
 
 if TYPE_CHECKING:
@@ -40,33 +41,18 @@ class SNUH(DeepHasher):
     ----------
     n_bits : int, default=64
         Length of the code, a multiple of 8.
-    neighbours : int, default=20
-        How many of the nearest documents each is joined to in the graph, of few documents no more than a
-        tenth; 0 for no graph.
-    trees : int, default=10
-        M, the trees that are drawn from the graph.
-    tree : {"spanning", "stars"}, default="spanning"
-        The spanning trees of the paper, or forests of stars, as in its authors' code. A spanning tree
-        cannot do without the few edges that join one region of the graph to the next.
-    correlation : float, default=0.99
-        λ, how correlated the prior takes two neighbours to be.
-    edge_weight : float, default=1.0
-        Weight of the divergence of edges; 1 is the bound of the paper, ½ that of its authors' code.
+    graph : Graph or None, default=None
+        The graph of near documents, and its trees.
     temperature : float, default=1.0
         T: a lower one makes the means go to 0 or 1.
-    similarity : {"latent", "tfidf"}, default="latent"
-        What neighbours are near by: latent semantic analysis at several scales, or the cosine of tf-idf,
-        as published. Not used with features, of which it is the cosine of centred rows.
     initial_range : float or None, default=None
         All weights of network and decoder start uniform within ± this, as published; None is one over
         the root of the number of inputs, as elsewhere here.
-    kl_weight : (float, float), default=(0.2, 0.2)
-        First and last value of β. Means are above 0 and the prior's are not: in trainings too short to
-        learn words first, it pulls all bits to 0 if it does not begin lower.
-    hidden_units : int, default=0
-        0 makes mean, deviation and correlation linear in the document, as published.
-    **training
-        The arguments of :class:`DeepHasher`. ``decoder_noise`` is not used, since the latents are noisy
+    **shared
+        The arguments of :class:`DeepHasher`. ``network.hidden_units`` is 0, which makes mean, deviation
+        and correlation linear in the document, as published. β is .2 throughout: means are above 0 and
+        the prior's are not, so that in trainings too short to learn words first, it pulls all bits to 0
+        if it does not begin lower. ``objective.decoder_noise`` is not used, since the latents are noisy
         themselves.
 
     References
@@ -78,37 +64,45 @@ class SNUH(DeepHasher):
     --------
     >>> from boltzhash import SNUH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> SNUH(n_bits=16, epochs=5).fit(texts * 5).transform(["the moons of planets"]).shape
+    >>> SNUH(n_bits=16).fit(texts * 5).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
     _edges_per_document: float  # of a tree, in this fit
 
+    RECIPE: ClassVar[Recipe] = {
+        **with_changes(DeepHasher.RECIPE, objective__kl_weight=(0.2, 0.2), network__hidden_units=0),
+        "graph": Graph(
+            neighbours=20,
+            trees=10,
+            tree="spanning",
+            similarity="latent",
+            correlation=0.99,
+            edge_weight=1.0,
+        ),
+    }
+    constraints: ClassVar[Constraints] = {
+        "temperature": [Number(above=0)],
+        "initial_range": [Number(above=0), None],
+    }
+
     def __init__(
         self,
         n_bits: int = 64,
         *,
-        neighbours: int = 20,
-        trees: int = 10,
-        tree: str = "spanning",
-        correlation: float = 0.99,
-        edge_weight: float = 1.0,
+        graph: Graph | None = None,
         temperature: float = 1.0,
-        similarity: str = "latent",
         initial_range: float | None = None,
-        kl_weight: tuple[float, float] = (0.2, 0.2),
-        hidden_units: int = 0,
-        **training: Any,
+        **shared: Any,
     ) -> None:
-        super().__init__(n_bits, kl_weight=kl_weight, hidden_units=hidden_units, **training)
-        self.neighbours = neighbours
-        self.trees = trees
-        self.tree = tree
-        self.correlation = correlation
-        self.edge_weight = edge_weight
+        super().__init__(n_bits, **shared)
+        self.graph = graph
         self.temperature = temperature
-        self.similarity = similarity
         self.initial_range = initial_range
+
+    @property
+    def _graph(self) -> Graph:
+        return self._group("graph")  # type: ignore[no-any-return]
 
     @classmethod
     def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
@@ -117,21 +111,21 @@ class SNUH(DeepHasher):
         10 neighbours by the cosine of tf-idf, 10 forests of stars, λ = .99, T = .1, weights that
         start within ±.05, each word once as the target, tf-idf as it is, β = .05, Adam at 1e-3, 100
         epochs of batches of 128. The code counts the divergence of a document twice and that of an
-        edge once: hence a KL weight of .1 and an ``edge_weight`` of ½. The paper's figures are from
-        settings that were searched for each corpus and length (docs/models/snuh.md).
+        edge once: hence a KL weight of .1 and a ``graph.edge_weight`` of ½. The paper's figures are
+        from settings that were searched for each corpus and length (docs/models/snuh.md).
         """
         published = {
-            "neighbours": 10,
-            "similarity": "tfidf",
+            "graph__neighbours": 10,
+            "graph__similarity": "tfidf",
+            "graph__tree": "stars",
+            "graph__edge_weight": 0.5,
             "initial_range": 0.05,
-            "tree": "stars",
             "temperature": 0.1,
-            "edge_weight": 0.5,
-            "kl_weight": (0.1, 0.1),
-            "batch_size": 128,
-            "dropout": 0.0,
+            "objective__kl_weight": (0.1, 0.1),
+            "training__batch_size": 128,
+            "network__dropout": 0.0,
         }
-        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+        return cls(n_bits).set_params(**{**PUBLISHED_RECIPE, **published, **changes})
 
     def bit_probabilities(self, X: Any = None, *, features: Any = None) -> Floats:
         """The mean of each latent, σ(a(x) / T): float64 (n_documents, n_bits).
@@ -168,7 +162,7 @@ class SNUH(DeepHasher):
         zeros = posterior.location.new_zeros(self.n_bits)
         kl = posterior.kl_divergence(Gaussian(zeros, zeros + 1))
         if ends:
-            kl = kl + self.edge_weight * self._edges_per_document * self._of_edges(*ends)
+            kl = kl + self._graph.edge_weight * self._edges_per_document * self._of_edges(*ends)
         loss = -(likelihood - self._beta(batch) * kl).mean()
         reconstruction = self._of_words(model, likelihood, z, batch)
         return Terms(loss, reconstruction, kl.mean(), outputs["location"] > 0)
@@ -200,23 +194,24 @@ class SNUH(DeepHasher):
         from boltzhash.training.distributions import GaussianPair, edge_divergence
 
         inferred = (one["correlation"] + other["correlation"]) / 2
-        fisher = inferred + math.atanh(self.correlation)
+        prior = self._graph.correlation
+        fisher = inferred + math.atanh(prior)
         pair = GaussianPair(self._posterior(one), self._posterior(other), fisher)
-        return edge_divergence(pair, self.correlation)
+        return edge_divergence(pair, prior)
 
     def _documents(self, documents: Documents, matrix: sparse.csr_matrix, seed: int) -> Documents:
         """Every epoch as many edges as documents, drawn from all trees: on average their mean."""
         self._edges_per_document = 0.0
-        n = matrix.shape[0]
-        k = min(self.neighbours, n // 10)
+        own, n = self._graph, matrix.shape[0]
+        k = min(own.neighbours, n // 10)
         if k == 0:
             return documents
         near = self._nearest(documents, matrix, k, seed)
-        drawn = star_forests if self.tree == "stars" else spanning_trees
-        edges = drawn(near, self.trees, np.random.default_rng(seed))
+        drawn = star_forests if own.tree == "stars" else spanning_trees
+        edges = drawn(near, own.trees, np.random.default_rng(seed))
         if len(edges) == 0:
             return documents
-        self._edges_per_document = len(edges) / self.trees / n
+        self._edges_per_document = len(edges) / own.trees / n
 
         def draw(rng: np.random.Generator) -> list[RowNumbers]:
             return list(edges[rng.integers(len(edges), size=n)].T)
@@ -229,19 +224,7 @@ class SNUH(DeepHasher):
         """Row numbers (n, k) of the nearest others of each document."""
         if isinstance(documents.inputs, np.ndarray):
             return nearest_vectors(documents.inputs, k)
-        if self.similarity == "tfidf":
+        if self._graph.similarity == "tfidf":
             return nearest_by_words(matrix, k)
         semantics = LatentSemantics(matrix, SCALES, np.random.RandomState(seed))
         return nearest_by_cosine(semantics(matrix), k)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("neighbours", self.neighbours, 0, "an integer of 0 or more")
-        check_integer("trees", self.trees, 1, "a positive integer")
-        check_choice("tree", self.tree, ("spanning", "stars"))
-        check_number("correlation", self.correlation, above=0, below=1)
-        check_number("edge_weight", self.edge_weight, at_least=0)
-        check_number("temperature", self.temperature, above=0)
-        if self.initial_range is not None:
-            check_number("initial_range", self.initial_range, above=0)
-        check_choice("similarity", self.similarity, ("latent", "tfidf"))

@@ -6,14 +6,14 @@ docs/models/spectral.md maps its symbols to the names used here.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Constraints, Integer
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.linear import LinearHasher
 from boltzhash.hashers.shared.lsa import leading_directions
@@ -38,8 +38,8 @@ class SpectralHashing(LinearHasher):
         Length of the code, a multiple of 8.
     n_directions : int or None, default=None
         How many principal directions to use at most; None means n_bits, as published.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Starts the search for the principal directions. They depend on it only by rounding.
 
@@ -70,6 +70,8 @@ class SpectralHashing(LinearHasher):
 
     modes_: Modes
 
+    constraints: ClassVar[Constraints] = {"n_directions": [Integer(1), None]}
+
     def __init__(
         self,
         n_bits: int = 64,
@@ -97,10 +99,6 @@ class SpectralHashing(LinearHasher):
     def _margins_of(self, projected: Floats) -> Floats:
         """sin(π/2 + ω (x − a))."""
         return np.asarray(np.cos(projected - self.offsets_))
-
-    def _check_params(self) -> None:
-        if self.n_directions is not None:
-            check_integer("n_directions", self.n_directions, 1, "a positive integer or None")
 
 
 def slowest_modes(ranges: Floats, n: int) -> Modes:

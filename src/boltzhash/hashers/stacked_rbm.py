@@ -10,16 +10,17 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Constraints, Each, Integer, Number
 from boltzhash.hashers.shared.features import Features
 from boltzhash.hashers.shared.inference import Floats, linear
 from boltzhash.hashers.shared.labels import Labels
+from boltzhash.hashers.shared.settings import Recipe, with_changes
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
 from boltzhash.hashers.shared.weights import Shapes
 
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
     from boltzhash.training.pretraining import PretrainingRecord
     from boltzhash.training.rbm import RBM, Unrolled
 
-# Few: with twice as many epochs both benchmark corpora were overfitted.
 PRETRAINING_EPOCHS, PRETRAINING_STEPS = 5, 200
-FINE_TUNING_EPOCHS, FINE_TUNING_STEPS = 8, 300
 
 
 def word_counts(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -72,18 +71,13 @@ class StackedRBM(TrainedHasher):
         Epochs of each machine. None means 5, or more if that is fewer than 200 steps.
     pretraining_rate : float, default=0.01
         Learning rate of Adam in contrastive divergence.
-    epochs : int or None, default=None
-        Epochs of fine-tuning. None means 8, or more if that is fewer than 300 steps.
-    batch_size : int, default=200
-    learning_rate : float, default=0.01
-        Of Adam in fine-tuning, at its highest: up over the first epoch and down to 0 along half a
-        cosine.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    training : Training or None, default=None
+        How long and how fast fine-tuning is, and where both are: 8 epochs, or more if that is fewer than
+        300 steps.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.
-    device : str, default="auto"
-        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
     verbose : bool, default=False
         Show how far fine-tuning is: :mod:`boltzhash.progress`.
 
@@ -113,6 +107,16 @@ class StackedRBM(TrainedHasher):
     """
 
     pretraining_history_: list[PretrainingRecord]
+
+    USUAL_EPOCHS: ClassVar[int] = 8  # with twice as many both benchmark corpora were overfitted
+    RECIPE: ClassVar[Recipe] = with_changes(TrainedHasher.RECIPE, training__least_steps=300)
+    constraints: ClassVar[Constraints] = {
+        "hidden_units": [Each(Integer(1))],
+        "code_noise": [Number(at_least=0)],
+        "threshold": [Number(above=0, below=1)],
+        "pretraining_epochs": [Integer(1), None],
+        "pretraining_rate": [Number(above=0)],
+    }
 
     def __init__(
         self,
@@ -171,7 +175,6 @@ class StackedRBM(TrainedHasher):
             partial(self._step, network),
             Documents(counts, counts),
             seed=seed,
-            decay="cosine",
             checkpoint=checkpoint,
             on_epoch=on_epoch,
             take=partial(self._take_weights, network),
@@ -181,18 +184,19 @@ class StackedRBM(TrainedHasher):
         from boltzhash.training.loop import choose_device
         from boltzhash.training.pretraining import Pretraining, centre_code, pretrain_stack
 
+        batch_size, device = self._training.batch_size, choose_device(self._training.device)
         epochs = self.pretraining_epochs or enough_epochs(
-            counts.shape[0], self.batch_size, PRETRAINING_EPOCHS, PRETRAINING_STEPS
+            counts.shape[0], batch_size, PRETRAINING_EPOCHS, PRETRAINING_STEPS
         )
         self.pretraining_history_ = []
         stack = pretrain_stack(
             counts,
             (*self.hidden_units, self.n_bits),
-            Pretraining(epochs, self.batch_size, self.pretraining_rate, seed),
-            choose_device(self.device),
+            Pretraining(epochs, batch_size, self.pretraining_rate, seed),
+            device,
             self.pretraining_history_.append,
         )
-        centre_code(stack, counts, self.batch_size, float(logit(self.threshold)))
+        centre_code(stack, counts, batch_size, float(logit(self.threshold)))
         return stack
 
     def _step(self, network: Unrolled, batch: Batch) -> Terms:
@@ -211,11 +215,6 @@ class StackedRBM(TrainedHasher):
         bits = logits > float(logit(self.threshold))
         return Terms(loss, reconstruction.mean(), loss.new_zeros(()), bits)
 
-    def _n_epochs(self, n_documents: int) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        return enough_epochs(n_documents, self.batch_size, FINE_TUNING_EPOCHS, FINE_TUNING_STEPS)
-
     def _take_weights(self, network: Unrolled) -> None:
         learned = network.encoder.state_dict()
         self._set_arrays({name: tensor.cpu().numpy() for name, tensor in learned.items()})
@@ -227,21 +226,6 @@ class StackedRBM(TrainedHasher):
 
     def _collapse_advice(self) -> str:
         return (
-            f"Try a lower learning_rate (was {self.learning_rate:g}), less code_noise (was "
+            f"Try a lower learning_rate (was {self._training.learning_rate:g}), less code_noise (was "
             f"{self.code_noise:g}), or more epochs (it took {self.history_[-1].epoch})"
         )
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if not isinstance(self.hidden_units, tuple | list):
-            raise ValueError(
-                f"hidden_units must be a sequence of positive integers, got {self.hidden_units!r}"
-            )
-        for size in self.hidden_units:
-            check_integer("hidden_units", size, 1, "a sequence of positive integers")
-        if self.pretraining_epochs is not None:
-            expected = "a positive integer or None"
-            check_integer("pretraining_epochs", self.pretraining_epochs, 1, expected)
-        check_number("code_noise", self.code_noise, at_least=0)
-        check_number("threshold", self.threshold, above=0, below=1)
-        check_number("pretraining_rate", self.pretraining_rate, above=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE, DeepHasher
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.inference import Floats, head
+from boltzhash.hashers.shared.settings import Recipe, with_changes
 from boltzhash.hashers.shared.weights import check_shapes
 from boltzhash.storage.folders import Arrays
 
@@ -29,9 +30,9 @@ class VDSH(DeepHasher):
     ----------
     n_bits : int, default=64
         Length of the code, a multiple of 8.
-    **training
-        The arguments of :class:`DeepHasher`. The KL weight stays 1 (lower ones
-        gave worse codes); ``decoder_noise`` is not used, since the latents are noisy themselves.
+    **shared
+        The arguments of :class:`DeepHasher`. The KL weight stays 1 (lower ones gave worse codes);
+        ``objective.decoder_noise`` is not used, since the latents are noisy themselves.
 
     References
     ----------
@@ -41,14 +42,11 @@ class VDSH(DeepHasher):
     --------
     >>> from boltzhash import VDSH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> VDSH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> VDSH(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
 
-    def __init__(
-        self, n_bits: int = 64, *, kl_weight: tuple[float, float] = (1.0, 1.0), **training: Any
-    ) -> None:
-        super().__init__(n_bits, kl_weight=kl_weight, **training)
+    RECIPE: ClassVar[Recipe] = with_changes(DeepHasher.RECIPE, objective__kl_weight=(1.0, 1.0))
 
     @classmethod
     def as_published(cls, n_bits: int = 64, **changes: Any) -> Self:
@@ -58,8 +56,11 @@ class VDSH(DeepHasher):
         batches of 100. VDSH-S adds log p(y | z) = Σ_l log Bernoulli(y_l; σ(zᵀG + a)_l), of weight 1 and
         linear as in the authors' code. What cannot be set this way is in docs/models/vdsh.md.
         """
-        published = {"kl_weight": (0.0, 1.0), "label_likelihood": "sigmoid"}
-        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+        published = {
+            "objective__kl_weight": (0.0, 1.0),
+            "objective__label_likelihood": "sigmoid",
+        }
+        return cls(n_bits).set_params(**{**PUBLISHED_RECIPE, **published, **changes})
 
     def _heads(self) -> dict[str, int]:
         return {"location": self.n_bits, "deviation": self.n_bits}

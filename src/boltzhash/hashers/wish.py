@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Constraints, Integer, Number
 from boltzhash.hashers.nash import NASH
 from boltzhash.hashers.shared.deep import PUBLISHED_RECIPE
+from boltzhash.hashers.shared.settings import Recipe, with_changes
 
 if TYPE_CHECKING:
     from boltzhash.training.batches import Batch
@@ -29,9 +30,9 @@ class WISH(NASH):
         Length of a topic vector.
     topic_weight : float, default=1.0
         Weight of ‖TTᵀ − I‖².
-    **training
+    **shared
         The arguments of :class:`NASH` and :class:`DeepHasher`; the decoder reads the code without
-        noise unless ``decoder_noise`` says otherwise.
+        noise unless ``objective.decoder_noise`` says otherwise.
 
     References
     ----------
@@ -42,9 +43,15 @@ class WISH(NASH):
     --------
     >>> from boltzhash import WISH
     >>> texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"]
-    >>> WISH(n_bits=16, epochs=5).fit(texts).transform(["the moons of planets"]).shape
+    >>> WISH(n_bits=16).fit(texts).transform(["the moons of planets"]).shape
     (1, 2)
     """
+
+    RECIPE: ClassVar[Recipe] = with_changes(NASH.RECIPE, objective__decoder_noise=(0.0, 0.0))
+    constraints: ClassVar[Constraints] = {
+        "topic_dimensions": [Integer(1)],
+        "topic_weight": [Number(at_least=0)],
+    }
 
     def __init__(
         self,
@@ -52,10 +59,9 @@ class WISH(NASH):
         *,
         topic_dimensions: int = 100,
         topic_weight: float = 1.0,
-        decoder_noise: tuple[float, float] = (0.0, 0.0),
-        **training: Any,
+        **shared: Any,
     ) -> None:
-        super().__init__(n_bits, decoder_noise=decoder_noise, **training)
+        super().__init__(n_bits, **shared)
         self.topic_dimensions = topic_dimensions
         self.topic_weight = topic_weight
 
@@ -68,14 +74,13 @@ class WISH(NASH):
         docs/models/wish.md.
         """
         published = {
-            "target": "tfidf",
-            "input_length": 1.0,
-            "hidden_units": 1000,
-            "kl_weight": (0.0, 0.5),
+            "objective__target": "tfidf",
+            "objective__kl_weight": (0.0, 0.5),
+            "network__input_length": 1.0,
+            "network__hidden_units": 1000,
             "topic_weight": 10.0,
-            "decoder_noise": (0.0, 0.0),
         }
-        return cls(n_bits, **{**PUBLISHED_RECIPE, **published, **changes})
+        return cls(n_bits).set_params(**{**PUBLISHED_RECIPE, **published, **changes})
 
     def _word_decoder(self, n_words: int, generator: Generator) -> TopicDecoder:
         from boltzhash.training.networks import TopicDecoder
@@ -89,8 +94,3 @@ class WISH(NASH):
 
         assert isinstance(model.decoder, TopicDecoder)
         return self.topic_weight * topic_overlap(model.decoder.topics)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("topic_dimensions", self.topic_dimensions, 1, "a positive integer")
-        check_number("topic_weight", self.topic_weight, at_least=0)

@@ -18,7 +18,7 @@ import numpy as np
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document as OwnDocument
 from boltzhash.errors import DuplicateIdError, needs_extra
-from boltzhash.hashers import CorrSH, Hasher
+from boltzhash.hashers import Hasher, SemanticHasher
 from boltzhash.integrations.scores import with_scores
 
 try:
@@ -70,11 +70,11 @@ class BoltzhashDocumentStore:
     ) -> BoltzhashDocumentStore:
         """A new collection of the documents at ``location``, with a model that is fitted on them.
 
-        ``hasher`` is what is fitted: ``CorrSH.for_questions()`` if it is not given, which needs
-        ``boltzhash[train]`` and takes minutes for many documents; ``ITQ(stem=True)`` is fitted in
+        ``hasher`` is what is fitted: ``SemanticHasher(purpose="questions")`` if it is not given, which
+        needs ``boltzhash[train]`` and takes minutes for many documents; ``ITQ(stem=True)`` is fitted in
         seconds. If documents have embeddings, it is fitted on those.
         """
-        model = CorrSH.for_questions() if hasher is None else hasher
+        model = SemanticHasher(purpose="questions") if hasher is None else hasher
         texts = [as_own(document).text for document in documents]
         has_vectors = any(document.embedding is not None for document in documents)
         vectors = vectors_of(documents) if has_vectors else None

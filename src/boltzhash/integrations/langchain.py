@@ -17,7 +17,7 @@ import numpy as np
 from boltzhash.collection import Collection
 from boltzhash.corpus import Document as OwnDocument
 from boltzhash.errors import needs_extra
-from boltzhash.hashers import CorrSH, Hasher
+from boltzhash.hashers import Hasher, SemanticHasher
 from boltzhash.integrations.scores import with_scores
 
 try:
@@ -106,10 +106,10 @@ class BoltzhashVectorStore(VectorStore):
     ) -> BoltzhashVectorStore:
         """A new collection of the texts at ``location``, with a model that is fitted on them.
 
-        ``hasher`` is what is fitted: ``CorrSH.for_questions()`` if it is not given, which needs
-        ``boltzhash[train]`` and takes minutes for many texts; ``ITQ(stem=True)`` is fitted in seconds.
+        ``hasher`` is what is fitted: ``SemanticHasher(purpose="questions")`` if it is not given, which
+        needs ``boltzhash[train]`` and takes minutes for many texts; ``ITQ()`` is fitted in seconds.
         """
-        model = CorrSH.for_questions() if hasher is None else hasher
+        model = SemanticHasher(purpose="questions") if hasher is None else hasher
         vectors = None if embedding is None else vectors_of(embedding, texts)
         store = cls(Collection.create(location, model.fit(texts, features=vectors)), embedding)
         store.add_texts(texts, metadatas, ids=ids)

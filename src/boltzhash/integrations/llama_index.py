@@ -18,7 +18,7 @@ from boltzhash.collection import Collection
 from boltzhash.collection.filters import matches, parse_where
 from boltzhash.corpus import Document
 from boltzhash.errors import needs_extra
-from boltzhash.hashers import CorrSH, Hasher
+from boltzhash.hashers import Hasher, SemanticHasher
 from boltzhash.integrations.scores import with_scores
 
 try:
@@ -129,11 +129,11 @@ class BoltzhashVectorStore(BasePydanticVectorStore):
     ) -> BoltzhashVectorStore:
         """A new collection of the nodes at ``location``, with a model that is fitted on them.
 
-        ``hasher`` is what is fitted: ``CorrSH.for_questions()`` if it is not given, which needs
-        ``boltzhash[train]`` and takes minutes for many nodes; ``ITQ(stem=True)`` is fitted in seconds.
+        ``hasher`` is what is fitted: ``SemanticHasher(purpose="questions")`` if it is not given, which
+        needs ``boltzhash[train]`` and takes minutes for many nodes; ``ITQ()`` is fitted in seconds.
         If nodes have embeddings, it is fitted on those.
         """
-        model = CorrSH.for_questions() if hasher is None else hasher
+        model = SemanticHasher(purpose="questions") if hasher is None else hasher
         texts = [as_document(node).text for node in nodes]
         vectors = vectors_of(nodes) if any(node.embedding is not None for node in nodes) else None
         store = cls(Collection.create(location, model.fit(texts, features=vectors)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Integer, check
 from boltzhash.metrics.retrieval import (
     Grades,
     Id,
@@ -97,7 +97,7 @@ def evaluate_answers(
     >>> report.left_out, report.unknown_questions
     (1, 1)
     """
-    check_integer("k", k, 1, "a positive integer")
+    check("k", k, Integer(1))
     asked = [id_ for id_ in questions if is_answerable(judgements.get(id_, {}))]
     if not asked:
         raise ValueError(_nothing_to_ask(questions, judgements))

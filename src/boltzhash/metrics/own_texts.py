@@ -11,7 +11,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.arguments import check_choice, check_integer
+from boltzhash.arguments import Integer, check
 from boltzhash.codes import Codes, check_n_bits
 from boltzhash.hashers import HASHERS, Hasher
 from boltzhash.hashers.shared.halves import DOCUMENTS, agreement_of_halves, halves, n_nearest
@@ -66,7 +66,7 @@ def evaluate_codes(
     >>> report.halves.documents, report.halves.nearest, report.models[0].bits
     (30, 1, 64)
     """
-    check_integer("top", top, 1, "a positive integer")
+    check("top", top, Integer(1))
     check_has_halves(collection)
     hasher = collection.hasher
     with collection.snapshot() as now:
@@ -124,7 +124,7 @@ def compare_hashers(
     >>> [model.bits for model in report.models], report.halves.documents, report.halves.among
     ([16, 64], 6, 54)
     """
-    check_integer("top", top, 1, "a positive integer")
+    check("top", top, Integer(1))
     _check_enough(len(texts))
     out = _sampled(np.arange(len(texts)), len(texts) // 10)
     rest = np.setdiff1d(np.arange(len(texts)), out)
@@ -184,27 +184,31 @@ def variants(hasher: Hasher, lengths: Sequence[int], *, methods: Sequence[str]) 
     Without lengths, or without methods, its own. A hasher of another method takes over how texts are cut
     into words, the seed and the device.
 
-    >>> from boltzhash import ITQ
-    >>> variants(ITQ(64, max_words=500), [16, 32], methods=["ITQ", "LSH"])[1:3]
-    [ITQ(max_words=500, n_bits=32), LSH(max_words=500, n_bits=16)]
+    >>> from boltzhash import ITQ, Text
+    >>> variants(ITQ(64, text=Text(max_words=500)), [16, 32], methods=["ITQ", "LSH"])[1:3]
+    [ITQ(n_bits=32, text=Text(max_words=500)), LSH(n_bits=16, text=Text(max_words=500))]
     """
-    own, params = type(hasher).__name__, hasher.get_params(deep=False)
-    shared = {*Hasher.defaults(), "device"}
-    found = []
+    own, found = type(hasher).__name__, []
     for method in methods or [own]:
-        check_choice("method", method, tuple(HASHERS))
+        check("method", method, *HASHERS)
         kind = HASHERS[method]
-        taken = {
-            name: value
-            for name, value in params.items()
-            if name in kind.defaults() and (method == own or name in shared)
-        }
+        made = hasher if method == own else _otherwise_as(hasher, kind)
         for bits in lengths or [hasher.n_bits]:
-            quiet = {"verbose": False} if "verbose" in kind.defaults() else {}
-            found.append(
-                kind(**{**taken, **quiet, "n_bits": check_n_bits(bits), "output": "codes"})
-            )
+            changes = {"n_bits": check_n_bits(bits), "output": "codes", "verbose": False}
+            known = kind.defaults()
+            params = {**made.get_params(deep=False), **changes}
+            found.append(kind(**{name: value for name, value in params.items() if name in known}))
     return found
+
+
+def _otherwise_as(hasher: Hasher, kind: type[Hasher]) -> Hasher:
+    """A hasher of that kind, which cuts texts as this one, has its seed and trains where it does."""
+    params, known = hasher.get_params(), kind.param_names()
+    made = kind(random_state=hasher.random_state)
+    as_before = [name for name in params if name.startswith("text__")] + ["training__device"]
+    return made.set_params(
+        **{name: params[name] for name in as_before if name in params and name in known}
+    )
 
 
 def documents_of(collection: Collection, field: str | None = None) -> tuple[list[str], list[Any]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Integer, check
 from boltzhash.codes import Codes
 from boltzhash.metrics.ties import Groups, Labels, by_distance, group, pairs
 
@@ -103,7 +103,7 @@ def recall(
     >>> recall(codes[:1], codes, query_labels=labels[:1], labels=labels, k=1)
     array([0.5])
     """
-    check_integer("k", k, 1, "a positive integer")
+    check("k", k, Integer(1))
     return _measure(queries, codes, query_labels, labels, ties, lambda g: recall_at(g, k))
 
 
@@ -128,7 +128,7 @@ def average_precision(
     array([0.83333333])
     """
     if k is not None:
-        check_integer("k", k, 1, "a positive integer or None")
+        check("k", k, Integer(1))
     return _measure(
         queries, codes, query_labels, labels, ties, lambda g: average_precision_at(g, k)
     )
@@ -153,7 +153,7 @@ def ndcg(
     >>> ndcg(codes[1:], codes, query_labels=labels[:1], labels=labels, k=2)
     array([0.63092975])
     """
-    check_integer("k", k, 1, "a positive integer")
+    check("k", k, Integer(1))
     return _measure(queries, codes, query_labels, labels, ties, lambda g: ndcg_at(g, k))
 
 
@@ -169,7 +169,7 @@ def precision_within(
     >>> precision_within(codes[:1], codes, query_labels=labels[:1], labels=labels, radius=1)
     array([0.5])
     """
-    check_integer("radius", radius, 0, "an integer of 0 or more")
+    check("radius", radius, Integer(0))
     n_bits = 8 * codes.shape[1]
     values = [
         precision_in_ball(by_distance(block, n_bits), radius)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.arguments import check_choice, check_number
+from boltzhash.arguments import Number, check
 from boltzhash.codes import Codes
 from boltzhash.errors import needs_extra
 from boltzhash.metrics import ranking, tables
@@ -77,7 +77,7 @@ Holm's correction for 1 pair, alpha 0.05)
     """
     if not methods:
         raise ValueError("methods must name at least one pair of codes, got none")
-    check_choice("ties", ties, TIES)
+    check("ties", ties, *TIES)
     per_query = {
         name: _per_query(queries, codes, query_labels, labels, measures, ties)
         for name, (queries, codes) in methods.items()
@@ -164,7 +164,7 @@ class Report:
     p_values: Mapping[tuple[str, str, str], float] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_number("alpha", self.alpha, above=0, below=1)
+        check("alpha", self.alpha, Number(above=0, below=1))
         if not 1 <= len(self.per_query) <= len(LETTERS):
             raise ValueError(
                 f"a report covers 1 to {len(LETTERS)} methods, got {len(self.per_query)}"

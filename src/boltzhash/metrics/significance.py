@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Integer, check
 
 Values = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def paired_permutation(
     >>> paired_permutation(better, resamples=999)
     array([0.001])
     """
-    check_integer("resamples", resamples, 1, "a positive integer")
+    check("resamples", resamples, Integer(1))
     differences = np.asarray(differences, dtype=np.float64)
     if differences.ndim != 2 or not len(differences):
         raise ValueError(
@@ -99,7 +99,7 @@ def bootstrapped_means(values: Values, *, resamples: int = 10_000, random_state:
     >>> np.unique(drawn[:, 0]), np.unique(drawn[:, 1])
     (array([0. , 0.5, 1. ]), array([1.]))
     """
-    check_integer("resamples", resamples, 1, "a positive integer")
+    check("resamples", resamples, Integer(1))
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not len(values):
         raise ValueError(f"values must be of shape (n_queries, n_columns), got {values.shape}")

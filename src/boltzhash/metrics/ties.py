@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import check
 from boltzhash.codes import Codes, check_codes
 
 Labels = NDArray[np.bool_]
@@ -75,7 +75,7 @@ def group(block: Pairs, n_bits: int, ties: str) -> Groups:
     >>> group(block, 8, "insertion").relevant
     array([[1, 0, 1]])
     """
-    check_choice("ties", ties, TIES)
+    check("ties", ties, *TIES)
     if ties == "expected":
         return by_distance(block, n_bits)
     # NumPy sorts 16-bit integers by radix: stable, and linear in the number of documents.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Integer, Number, check
 from boltzhash.codes import Codes, check_codes
 from boltzhash.errors import ModelError
 from boltzhash.search.exact import ExactIndex, check_queries, object_array, read_only
@@ -89,8 +89,8 @@ class ApproximateIndex:
         random_state: int = 0,
     ) -> None:
         check_codes(codes)
-        check_integer("k", k, 1, "an integer of 1 or more")
-        check_integer("random_state", random_state, 0, "an integer of 0 or more")
+        check("k", k, Integer(1))
+        check("random_state", random_state, Integer(0))
         if ids is not None and len(ids) != len(codes):
             raise ValueError(f"there are {len(codes)} codes and {len(ids)} ids")
         if queries is not None:
@@ -123,7 +123,7 @@ class ApproximateIndex:
     ) -> tuple[Rows, Distances]:
         """:meth:`search` with row numbers for ids."""
         check_queries(queries, self.n_bits)
-        check_integer("k", k, 1, "an integer of 1 or more")
+        check("k", k, Integer(1))
         if k > self.k:
             raise ValueError(
                 f"recall was measured for up to {self.k} hits, got k={k}: build the index with k={k}, "
@@ -140,7 +140,7 @@ class ApproximateIndex:
 
     def probes_for(self, recall: float) -> int:
         """How many lists a search with this recall looks at."""
-        check_number("recall", recall, above=0, at_most=1)
+        check("recall", recall, Number(above=0, at_most=1))
         return next(step.probes for step in self.recalls if step.recall >= recall)
 
     def _nearest(self, queries: Codes, k: int, probes: int) -> tuple[Rows, Distances]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Integer, check
 from boltzhash.codes import Codes, check_codes
 from boltzhash.search import compiled, uncompiled
 from boltzhash.search.hits import Distances, Hits, Rows
@@ -130,7 +130,7 @@ class ExactIndex:
     ) -> list[tuple[Rows, Distances]]:
         """:meth:`within` with row numbers for ids."""
         queries, allowed, threads = self._checked(queries, allowed, threads)
-        check_integer("radius", radius, 0, "an integer of 0 or more")
+        check("radius", radius, Integer(0))
         radius = min(int(radius), self.n_bits)
         return self._radius_search.within(queries, radius, allowed, threads)
 
@@ -145,7 +145,7 @@ class ExactIndex:
             _check_allowed(allowed, len(self))
             allowed = np.ascontiguousarray(allowed)
         if threads is not None:
-            check_integer("threads", threads, 1, "an integer of 1 or more")
+            check("threads", threads, Integer(1))
         return np.ascontiguousarray(queries), allowed, threads or available_cpus()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import check
 
 if TYPE_CHECKING:
     from boltzhash.encoding.coding import CodedQuery
@@ -26,7 +26,7 @@ def natural_way(query: CodedQuery, *, has_words: bool, of_codes: bool) -> str:
 
 def check_way(by: str, query: CodedQuery, hasher: Hasher, *, has_words: bool) -> None:
     """Refuse a way that needs words, or a code, which the query does not have."""
-    check_choice("by", by, WAYS)
+    check("by", by, *WAYS)
     if by != "codes" and query.text is None:
         what = "a code" if query.margins is None else "features alone"
         raise ValueError(f"by={by!r} compares words: search for a text, not for {what}")

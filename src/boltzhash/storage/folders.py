@@ -200,9 +200,7 @@ def _digest_of(data: Any) -> str:
 
 def fingerprint(params: Mapping[str, Any], arrays: Arrays, words: list[str] | None) -> str:
     """Identifies what a model computes: two that give different codes have different fingerprints."""
-    without_effect = ("device", "output", "verbose")
-    settings = {name: value for name, value in params.items() if name not in without_effect}
-    digest = hashlib.sha256(json.dumps([settings, words], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([dict(params), words], sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(np.ascontiguousarray(arrays[name]).data)

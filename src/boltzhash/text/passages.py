@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from boltzhash.arguments import check_integer
+from boltzhash.arguments import Integer, check
 from boltzhash.text.tokens import UNSPACED
 
 FEWEST_WORDS = 20  # of a passage: fewer say too little for a code
@@ -35,10 +35,9 @@ def check_passages(words: object) -> None:
     >>> check_passages(5)
     Traceback (most recent call last):
     ...
-    ValueError: passages must be an integer of 20 or more, the words of a passage, got 5
+    ValueError: passages must be an integer of 20 or more, got 5
     """
-    expected = f"an integer of {FEWEST_WORDS} or more, the words of a passage"
-    check_integer("passages", words, FEWEST_WORDS, expected)
+    check("passages", words, Integer(FEWEST_WORDS))
 
 
 def cut(text: str, words: int) -> list[Span]:

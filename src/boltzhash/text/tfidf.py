@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.arguments import check_integer, check_number
+from boltzhash.arguments import Integer, Number, check
 from boltzhash.text.analyzer import Analyzer
 from boltzhash.text.counting import Counter, Counts, count_words, make_counter
 from boltzhash.text.sampling import Room, Sample, take_sample
@@ -93,9 +93,9 @@ class TfIdf:
         min_df: int = 1,
         max_df: float = 0.5,
     ) -> None:
-        check_integer("max_words", max_words, 1, "a positive integer")
-        check_integer("min_df", min_df, 1, "a positive integer")
-        check_number("max_df", max_df, above=0, at_most=1)
+        check("max_words", max_words, Integer(1))
+        check("min_df", min_df, Integer(1))
+        check("max_df", max_df, Number(above=0, at_most=1))
         self.max_words = max_words
         self.min_df = min_df
         self.max_df = max_df

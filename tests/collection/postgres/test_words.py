@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import LSH
+from boltzhash import LSH, Text
 from boltzhash.collection import Collection
 from boltzhash.collection.postgres import codes, pages, words
 from boltzhash.collection.postgres.pages import Documents, pages_of, with_words
@@ -43,7 +43,7 @@ def documents(n: int, start: int = 0, seed: int = 0) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def hasher() -> LSH:
     texts = [f"{one} {other}" for one in VOCABULARY for other in VOCABULARY]
-    return LSH(16, max_df=1.0).fit(texts)
+    return LSH(16, text=Text(max_df=1.0)).fit(texts)
 
 
 @pytest.fixture
@@ -233,11 +233,11 @@ def test_damaged_words_are_found(location: str, hasher: LSH) -> None:
 @pytest.mark.engines
 def test_a_model_of_another_language_brings_its_words(location: str) -> None:
     texts = ["die Häuser am Meer", "ein Haus im Wald", "der Wald und das Meer"]
-    german = LSH(16, language="german", max_df=1.0).fit(texts)
+    german = LSH(16, text=Text(language="german", max_df=1.0)).fit(texts)
     with Collection.create(location, german) as collection, Collection.open(location) as other:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
         assert set(other.search("Häusern", by="words").ids) == {0, 1}
-        collection.rehash(LSH(16, language=None, max_df=1.0).fit(texts))
+        collection.rehash(LSH(16, text=Text(language=None, max_df=1.0)).fit(texts))
         for client in (collection, other):
             assert client.search("Häusern", by="words").ids == []
             assert client.search("Häuser", by="words").ids == [0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH
+from boltzhash import ITQ, LSH, Text
 from boltzhash.collection import Collection
 from boltzhash.collection.sqlite import words as word_snapshot
 from boltzhash.collection.sqlite.word_files import LIST, WORDS_FOLDER
@@ -37,7 +37,7 @@ def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def hasher() -> ITQ:
-    return ITQ(16, max_df=1.0).fit([document["text"] for document in documents(200)])
+    return ITQ(16, text=Text(max_df=1.0)).fit([document["text"] for document in documents(200)])
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def test_a_rehash_leaves_the_words_as_they_are(
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add(documents(50))
         collection.upsert(documents(3, start=10))
-        collection.rehash(LSH(16, max_df=1.0).fit([d["text"] for d in documents(200)]))
+        collection.rehash(LSH(16, text=Text(max_df=1.0)).fit([d["text"] for d in documents(200)]))
         check_answer(collection, "moon orbit")
         collection.delete(["doc-7"])
         check_answer(collection, "moon orbit")
@@ -346,11 +346,11 @@ def test_a_rehash_leaves_the_words_as_they_are(
 
 def test_a_file_of_another_language_is_made_again(tmp_path: Path) -> None:
     texts = ["die Häuser am Meer", "ein Haus im Wald", "der Wald und das Meer"]
-    german = LSH(16, language="german", max_df=1.0).fit(texts)
+    german = LSH(16, text=Text(language="german", max_df=1.0)).fit(texts)
     with Collection.create(tmp_path / "library", german) as collection:
         collection.add({"id": i, "text": text} for i, text in enumerate(texts))
         assert set(collection.search("Häusern", by="words").ids) == {0, 1}
-        collection.rehash(LSH(16, language=None, max_df=1.0).fit(texts))
+        collection.rehash(LSH(16, text=Text(language=None, max_df=1.0)).fit(texts))
         assert collection.search("Häusern", by="words").ids == []
 
 

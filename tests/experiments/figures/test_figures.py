@@ -32,7 +32,12 @@ def _no_window() -> Iterator[None]:
 @pytest.fixture
 def _some_results(results_folder: Path) -> None:
     """Every method at every length, a curve that rises with the length, two seeds."""
-    settings = [line.method + suffix for line in lengths.LINES for suffix in ("", "-published")]
+    settings = [
+        line.method + suffix
+        for line in (*lengths.LINES, lengths.CORRSH)
+        for suffix in ("", "-published")
+    ]
+    settings.append(lengths.OURS.method)
     results = []
     for name, corpus, (place, bits), seed in itertools.product(
         settings, ("ng20", "reuters", "tmc"), enumerate((8, 16, 32, 64, 128)), (0, 1)
@@ -62,7 +67,7 @@ def some_codes(record: Record, settings: str) -> None:
 def test_the_same_results_give_the_same_bytes_and_others_do_not(
     record: Record, tmp_path: Path
 ) -> None:
-    for name in ("VDSH", "CorrSH", "CorrSH-published"):
+    for name in ("VDSH", "SemanticHasher", "CorrSH-published"):
         some_codes(record, name)
     names = {"precision_by_length", "maps_of_codes", "bit_correlations"}
     first = svg.stale(tmp_path)
@@ -77,7 +82,7 @@ def test_the_same_results_give_the_same_bytes_and_others_do_not(
 def test_check_writes_nothing_and_names_what_is_stale(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some_codes(record, "CorrSH")
+    some_codes(record, "SemanticHasher")
     folder = tmp_path / "figures"
     command = ["figures", "--folder", str(folder)]
     monkeypatch.setattr(sys, "argv", [*command, "--check"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boltzhash import CorrSH
+from boltzhash import Neighbours, SemanticHasher, Training
 from boltzhash.codes import unpack
 from boltzhash.hashers.shared.inference import Posterior
 from boltzhash.metrics import expected_precision
@@ -36,10 +36,17 @@ def test_a_picture_is_of_the_codes_of_the_test_documents(
 ) -> None:
     small_corpus("ng20")
     data = corpora.corpus("ng20")
-    settings = sweeps.Settings("CorrSH", "CorrSH", {"epochs": 2, "neighbours": 3})
+    settings = sweeps.Settings(
+        "SemanticHasher", "SemanticHasher", {"training__epochs": 2, "neighbours__count": 3}
+    )
     found = codes.picture(sweeps.Run("codes", settings, "ng20", 16, 0), data, "cpu")
 
-    hasher = CorrSH(16, epochs=2, neighbours=3, random_state=0, device="cpu").fit(data.train.tfidf)
+    hasher = SemanticHasher(
+        16,
+        random_state=0,
+        training=Training(epochs=2, device="cpu"),
+        neighbours=Neighbours(count=3),
+    ).fit(data.train.tfidf)
     queries, database = hasher.transform(data.test.tfidf), hasher.transform(data.train.tfidf)
     precision = expected_precision(
         queries, database, query_labels=data.test.labels, labels=data.train.labels, k=100

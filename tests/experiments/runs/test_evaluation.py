@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from boltzhash import SNUH, VDSH, CorrSH
+from boltzhash import SNUH, VDSH, Neighbours, Network, SemanticHasher, Training
 from boltzhash.codes import pack
 from boltzhash.metrics import expected_precision
 from experiments.runs import corpora, evaluation
@@ -44,10 +44,20 @@ def made_up_corpus(seed: int) -> Any:
 @pytest.mark.parametrize(
     "hasher",
     [
-        CorrSH(16, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
-        CorrSH(64, epochs=2, neighbours=5, hidden_units=16, device="cpu"),
-        VDSH(16, epochs=2, hidden_units=16, device="cpu"),
-        SNUH(16, epochs=2, device="cpu"),
+        SemanticHasher(
+            16,
+            training=Training(epochs=2, device="cpu"),
+            neighbours=Neighbours(count=5),
+            network=Network(hidden_units=16),
+        ),
+        SemanticHasher(
+            64,
+            training=Training(epochs=2, device="cpu"),
+            neighbours=Neighbours(count=5),
+            network=Network(hidden_units=16),
+        ),
+        VDSH(16, training=Training(epochs=2, device="cpu"), network=Network(hidden_units=16)),
+        SNUH(16, training=Training(epochs=2, device="cpu")),
     ],
     ids=["one network", "two networks", "medians", "no hidden layers"],
 )
@@ -65,7 +75,12 @@ def test_curve_on_a_device_is_the_library_s_to_rounding(hasher: Any) -> None:
 def test_how_sure_a_model_is_of_its_bits() -> None:
     """In blocks, and of models that have no such posterior nothing."""
     corpus = made_up_corpus(3)
-    hasher = CorrSH(16, epochs=2, neighbours=0, hidden_units=16, device="cpu")
+    hasher = SemanticHasher(
+        16,
+        training=Training(epochs=2, device="cpu"),
+        neighbours=Neighbours(count=0),
+        network=Network(hidden_units=16),
+    )
     hasher.fit(corpus.train.tfidf)
     found = evaluation.posterior_figures(hasher, corpus)
     p = hasher.posterior(corpus.test.tfidf)
@@ -81,11 +96,15 @@ def test_how_sure_a_model_is_of_its_bits() -> None:
 
 def test_medians_left_to_the_curve_are_the_library_s_at_the_end() -> None:
     corpus = made_up_corpus(3)
-    settings: dict[str, Any] = {"epochs": 3, "hidden_units": 16, "device": "cpu"}
-    plain = VDSH(16, **settings).fit(corpus.train.tfidf)
+    settings: dict[str, Any] = {
+        "training__epochs": 3,
+        "network__hidden_units": 16,
+        "training__device": "cpu",
+    }
+    plain = VDSH(16).set_params(**settings).fit(corpus.train.tfidf)
     curve = evaluation.Curve(corpus, torch.device("cpu"))
     curve._on_device = evaluation.OnDevice(corpus, torch.device("cpu"))
-    hasher = VDSH(16, **settings)
+    hasher = VDSH(16).set_params(**settings)
     curve.leave_medians(hasher)
     seen = []
     hasher.fit(

@@ -46,7 +46,7 @@ def test_a_run_compares_every_way_with_bm25(
     monkeypatch.setattr(retrieval, "make", lambda run, device: LSH(run.bits))
     result = retrieval.measure(Run("retrieval", DEFAULT, collection, 64, 0))
     report = result["report"]
-    assert result["run"] == "CorrSH-cran-64-0"
+    assert result["run"] == "SemanticHasher-cran-64-0"
     assert report["questions"] == 1
     assert list(report["ways"]) == ["BM25", "words", "codes", "both"]
     assert report["differences_from"] == retrieval.RIVAL

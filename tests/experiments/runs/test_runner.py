@@ -55,12 +55,12 @@ def test_from_runs_to_a_figure_and_finished_runs_are_skipped(
     path = results_folder / "smoke.jsonl"
     written = path.read_bytes()
     results = {result["run"]: result for result in files.read_all("smoke")}
-    assert list(results) == [f"{name}-reuters-16-0" for name in ("CorrSH", "ITQ", "NASH")]
+    assert list(results) == [f"{name}-reuters-16-0" for name in ("ITQ", "NASH", "SemanticHasher")]
     nash = results["NASH-reuters-16-0"]
     assert [epoch for epoch, _, _ in nash["curve"]] == [1, 2]
     assert len(resamples.deviations(nash["resamples"])) == resamples.RESAMPLES
     assert nash["posterior"] is None
-    assert results["CorrSH-reuters-16-0"]["posterior"]["mean_abs_location"] > 0
+    assert results["SemanticHasher-reuters-16-0"]["posterior"]["mean_abs_location"] > 0
     assert nash["precision"]["published"] == max(test for _, _, test in nash["curve"])
     capsys.readouterr()
     main("smoke", "--device", "cpu")

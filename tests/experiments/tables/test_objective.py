@@ -122,7 +122,7 @@ def test_the_way_to_the_defaults_has_every_step(record: Record) -> None:
     record("tables", "CorrSH-published", "tmc", 32, label_free=0.5)
     record("path", "to-kl", "tmc", 32, label_free=0.6)
     record("path", "to-networks", "tmc", 128, label_free=0.7)
-    record("quality", "CorrSH", "tmc", 128, label_free=0.8)
+    record("quality", "SemanticHasher", "tmc", 128, label_free=0.8)
     found = {row[0]: row[1:] for row in rows(objective.path_table())}
     assert found["the authors' recipe"] == ["", "", ".500", "", "", ""]
     weighted = found["+ KL weight .3 falling to .1 in the first quarter"]
@@ -134,8 +134,15 @@ def test_the_way_to_the_defaults_has_every_step(record: Record) -> None:
 
 def test_half_is_set_against_one(record: Record) -> None:
     for seed in range(2):
-        record("half-gradient", "CorrSH-half", "tmc", 32, seed=seed, label_free=0.5 + seed / 1000)
-        record("quality", "CorrSH", "tmc", 32, seed=seed, label_free=0.6 + seed / 1000)
+        record(
+            "half-gradient",
+            "SemanticHasher-half",
+            "tmc",
+            32,
+            seed=seed,
+            label_free=0.5 + seed / 1000,
+        )
+        record("quality", "SemanticHasher", "tmc", 32, seed=seed, label_free=0.6 + seed / 1000)
     (found,) = rows(objective.half_table())
-    assert found[:2] == ["defaults", "tmc"]
+    assert found[:2] == ["SemanticHasher", "tmc"]
     assert found[4].startswith("**−.100 ±")

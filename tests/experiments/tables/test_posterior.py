@@ -49,11 +49,11 @@ def test_the_mean_of_the_corpora_has_an_interval_of_its_own(record: Record) -> N
 def test_only_the_seeds_that_both_have_are_compared(record: Record) -> None:
     for seed in range(10):
         value = 0.5 + seed % 2 / 100 if seed < 5 else 0.9
-        record("ingredients", "CorrSH", "tmc", 8, seed=seed, label_free=value)
+        record("ingredients", "SemanticHasher", "tmc", 8, seed=seed, label_free=value)
     for seed in range(5):
         record("ingredients", "factorised", "tmc", 8, seed=seed, label_free=0.5 + seed % 2 / 100)
     (found,) = rows(posterior.posterior_table())
-    assert found[:4] == ["defaults", "8", "v = 0, k = 1", "label-free"]
+    assert found[:4] == ["SemanticHasher", "8", "v = 0, k = 1", "label-free"]
     assert found[6].startswith("+.000 ±")
 
 

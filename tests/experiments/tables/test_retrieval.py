@@ -27,10 +27,10 @@ def report(bm25: float, both: float, *, low: float) -> dict[str, object]:
 
 @pytest.fixture
 def recorded(record: Record) -> None:
-    run = ("retrieval", "CorrSH", "cran", 64)
+    run = ("retrieval", "SemanticHasher", "cran", 64)
     record(*run, seed=0, report=report(0.4, 0.42, low=0.01))
     record(*run, seed=1, report=report(0.4, 0.46, low=-0.01))
-    record("retrieval", "CorrSH", "npl", 64, report=report(0.5, 0.4, low=-0.2))
+    record("retrieval", "SemanticHasher", "npl", 64, report=report(0.5, 0.4, low=-0.2))
 
 
 @pytest.mark.usefixtures("recorded")
@@ -50,7 +50,7 @@ def test_a_mean_ratio_is_over_all_collections_or_none(record: Record) -> None:
         ["recall@100", "both", "1.100", "", ".800", "", ""],
     ]
     for name in ("cisi", "scifact"):
-        record("retrieval", "CorrSH", name, 64, report=report(0.5, 0.55, low=0.1))
+        record("retrieval", "SemanticHasher", name, 64, report=report(0.5, 0.55, low=0.1))
     assert rows(retrieval.ratios_table())[0] == [
         "nDCG@10", "both", "1.100", "1.100", ".800", "1.100", "1.025",
     ]  # fmt: skip

@@ -17,33 +17,37 @@ def test_methods_and_variants_come_from_the_runs_that_have_them(record: Record) 
         record("tables", "NASH", "ng20", 32, seed=seed, label_free=value)
     record("tables", "CorrSH-published", "ng20", 32, label_free=0.55)
     record("tables", "NASH", "ng20", 64, label_free=0.9)  # another length
-    record("quality", "CorrSH", "tmc", 32, label_free=0.7)
-    record("ingredients", "CorrSH", "tmc", 32, label_free=0.65)  # of which the variants are made
-    record("combined", "CorrSH-ranking", "reuters", 32, label_free=0.75)
-    record("estimators", "CorrSH-arm", "reuters", 32, label_free=0.25)
+    record("quality", "SemanticHasher", "tmc", 32, label_free=0.7)
+    record(
+        "ingredients", "SemanticHasher", "tmc", 32, label_free=0.65
+    )  # of which the variants are made
+    record("combined", "SemanticHasher-ranking", "reuters", 32, label_free=0.75)
+    record("estimators", "SemanticHasher-arm", "reuters", 32, label_free=0.25)
     assert rows(pages.methods()) == [
-        ["CorrSH", "1", "", "", ".700"],
+        ["SemanticHasher", "1", "", "", ".700"],
         ["CorrSH-published", "1", ".550", "", ""],
         ["NASH", "2", ".550 (.500–.600)", "", ""],
     ]
     assert rows(pages.variants()) == [
-        ["CorrSH", "1", "", "", ".650"],
-        ["CorrSH-ranking", "1", "", ".750", ""],
-        ["CorrSH-arm", "1", "", ".250", ""],
+        ["SemanticHasher", "1", "", "", ".650"],
+        ["SemanticHasher-ranking", "1", "", ".750", ""],
+        ["SemanticHasher-arm", "1", "", ".250", ""],
     ]
 
 
 def test_the_protocol_gap_is_taken_run_by_run(record: Record) -> None:
     for seed, (validation, last) in enumerate([(0.5, 0.51), (0.6, 0.57), (0.4, 0.4)]):
         more = {"validation": validation, "label_free": last}
-        record("quality", "CorrSH", "ng20", 16, seed=seed, **more)
-    record("quality", "CorrSH", "tmc", 16, label_free=0.9)  # no curve was kept
+        record("quality", "SemanticHasher", "ng20", 16, seed=seed, **more)
+    record("quality", "SemanticHasher", "tmc", 16, label_free=0.9)  # no curve was kept
     assert rows(pages.protocol_gap()) == [["ng20", "3", "", "−.007 (−.030 to +.010)", "", "", ""]]
 
 
 def test_a_collapsed_seed_shows(record: Record) -> None:
     for seed in range(10):
-        record("quality", "CorrSH", "tmc", 8, seed=seed, label_free=0.2 if seed == 7 else 0.7)
+        record(
+            "quality", "SemanticHasher", "tmc", 8, seed=seed, label_free=0.2 if seed == 7 else 0.7
+        )
     assert rows(pages.lowest_seeds()) == [["tmc", "10", ".200 (.650)", "", "", "", ""]]
 
 
@@ -126,7 +130,7 @@ def test_claims_fail_where_another_method_is_ahead(record: Record) -> None:
 
 
 def test_margins_over_rbsh_name_recipe_and_protocol(record: Record) -> None:
-    ahead = {"CorrSH-published": 0.1, "CorrSH-published-no-noise": 0.2, "CorrSH": 0.3}
+    ahead = {"CorrSH-published": 0.1, "CorrSH-published-no-noise": 0.2, "SemanticHasher": 0.3}
     for seed in (0, 1):
         value = 0.4 + seed / 1000
         for name in ("RBSH-published", "RBSH", *ahead):
@@ -140,7 +144,7 @@ def test_margins_over_rbsh_name_recipe_and_protocol(record: Record) -> None:
         ["as published, label-free", "+.100"],
         ["as published, no noise, published", "+.200"],
         ["as published, no noise, label-free", "+.200"],
-        ["defaults, label-free", "+.300"],
+        ["SemanticHasher, defaults, label-free", "+.300"],
     ]
 
 
@@ -159,13 +163,13 @@ def test_gradients_have_bias_with_its_error_and_variance(results_folder: Path) -
 
 def test_couplings_are_set_against_the_codes(record: Record) -> None:
     learned, codes = [100, -200, 300], [300, -600, 900]
-    for name, sign in (("CorrSH", 1), ("CorrSH-published", -1)):
+    for name, sign in (("SemanticHasher", 1), ("CorrSH-published", -1)):
         kept = {"learned_correlation": learned, "code_correlation": [sign * c for c in codes]}
         record("codes", name, "ng20", 128, label_free=0.5, **kept)
     record("codes", "NASH", "ng20", 128, label_free=0.5, code_correlation=codes)
     assert rows(claims.couplings_table()) == [
-        ["as published", ".200", ".600", "−1.00"],
-        ["defaults", ".200", ".600", "+1.00"],
+        ["CorrSH as published", ".200", ".600", "−1.00"],
+        ["SemanticHasher", ".200", ".600", "+1.00"],
     ]
 
 

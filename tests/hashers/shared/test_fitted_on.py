@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH, CorrSH, Hasher, load
+from boltzhash import ITQ, LSH, Hasher, Network, SemanticHasher, Text, Training, load
 from boltzhash.codes import unpack
 from boltzhash.errors import ModelError
 from boltzhash.storage.folders import read_model, write_model
@@ -19,7 +19,13 @@ TEXTS = [document["text"] for document in DOCUMENTS]
 
 
 @pytest.mark.parametrize(
-    "hasher", [ITQ(16), LSH(16), CorrSH(16, epochs=1, hidden_units=20)], ids=str
+    "hasher",
+    [
+        ITQ(16),
+        LSH(16),
+        SemanticHasher(16, training=Training(epochs=1), network=Network(hidden_units=20)),
+    ],
+    ids=str,
 )
 def test_it_is_saved_with_the_model(hasher: Hasher, tmp_path: Path) -> None:
     hasher.fit(TEXTS).save(tmp_path / "model")
@@ -56,13 +62,21 @@ def zipf_texts(n: int, seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"min_df": 3}, {"max_words": 300}, {"stem": True}, {"language": None}], ids=str
+    "settings",
+    [
+        {},
+        {"text__min_df": 3},
+        {"text__max_words": 300},
+        {"text__stem": True},
+        {"text__language": None},
+    ],
+    ids=str,
 )
 def test_the_expected_share_of_unknown_words_is_that_of_further_documents(
     settings: dict[str, Any],
 ) -> None:
     texts = zipf_texts(3000, seed=0)
-    hasher = LSH(8, **settings).fit(texts[:2000])
+    hasher = LSH(8).set_params(**settings).fit(texts[:2000])
     expected, found = hasher.fitted_on_.unknown_words, hasher.unknown_word_share(texts[2000:])
     assert expected is not None
     assert found == pytest.approx(expected, rel=0.06)
@@ -73,7 +87,7 @@ def test_the_expected_share_of_unknown_words_is_that_of_further_documents(
 
 
 def test_stop_words_are_not_unknown_words() -> None:
-    hasher = LSH(8, stop_words=["moon"], min_df=1).fit(
+    hasher = LSH(8, text=Text(stop_words=["moon"], min_df=1)).fit(
         ["star comet", "orbit comet", "sun star", "orbit"]
     )
     assert hasher.unknown_word_share(["moon star", "moon orbit", "moon quasar", "sun"]) == 0.25

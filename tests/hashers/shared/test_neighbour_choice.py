@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from boltzhash import CorrSH, load
+from boltzhash import Neighbours, SemanticHasher, Training, load
 from boltzhash.hashers.shared import neighbour_choice
 from boltzhash.hashers.shared.neighbour_choice import (
     Locations,
@@ -46,7 +46,7 @@ def at_random(matrix: sparse.csr_matrix) -> np.ndarray:
     return np.asarray(np.sin(1e3 * (matrix @ weights)), dtype=np.float32)
 
 
-class Training:
+class Trainer:
     """A first training whose codes are known, and which remembers what it was given."""
 
     def __init__(self, locations: Locations) -> None:
@@ -83,7 +83,7 @@ def test_codes_that_agree_better_than_words_have_a_say(
     documents: tuple[sparse.csr_matrix, np.ndarray],
 ) -> None:
     matrix, topics = documents
-    first = Training(by_topic)
+    first = Trainer(by_topic)
     near, choice = chosen(matrix, first, None)
     assert (first.is_asked, first.taught) == (1, 1080)  # a tenth is held out
     assert choice.second_training
@@ -99,7 +99,7 @@ def test_codes_that_agree_worse_end_their_training(
     documents: tuple[sparse.csr_matrix, np.ndarray],
 ) -> None:
     matrix, topics = documents
-    near, choice = chosen(matrix, Training(at_random), None)
+    near, choice = chosen(matrix, Trainer(at_random), None)
     assert not choice.second_training
     assert of_one_topic(near, topics) > 0.5  # by words; a quarter by chance
 
@@ -108,7 +108,7 @@ def test_nobody_is_asked_where_the_answer_is_given(
     documents: tuple[sparse.csr_matrix, np.ndarray],
 ) -> None:
     matrix, _ = documents
-    taught_twice, never = Training(at_random), Training(by_topic)
+    taught_twice, never = Trainer(at_random), Trainer(by_topic)
     assert chosen(matrix, taught_twice, True)[1] == NeighbourChoice(20, None, None, True)
     assert taught_twice.taught == 1200
     assert chosen(matrix, never, False)[1] == NeighbourChoice(20)
@@ -122,7 +122,9 @@ def test_a_fit_says_what_it_chose_and_its_model_keeps_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(neighbour_choice, "FEWEST_DOCUMENTS", 300)
-    hasher = CorrSH(16, epochs=8, latent_dimensions=(2, 4)).fit(documents[0][:300])
+    hasher = SemanticHasher(
+        16, training=Training(epochs=8), neighbours=Neighbours(dimensions=(2, 4))
+    ).fit(documents[0][:300])
     choice = hasher.neighbour_choice_
     assert choice is not None
     assert choice.neighbours == 20
@@ -130,27 +132,38 @@ def test_a_fit_says_what_it_chose_and_its_model_keeps_it(
     assert "its halves agree to" in str(choice)
     hasher.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert isinstance(loaded, CorrSH)
+    assert isinstance(loaded, SemanticHasher)
     assert loaded.neighbour_choice_ == choice
     assert loaded.fingerprint() == hasher.fingerprint()
 
 
 def test_neighbours_can_be_left_out() -> None:
     texts = [f"{a} {b}" for a in "sun moon star sky".split() for b in "sea ship sail tide".split()]
-    hasher = CorrSH(8, epochs=3, neighbours=0).fit(texts)
+    hasher = SemanticHasher(8, training=Training(epochs=3), neighbours=Neighbours(count=0)).fit(
+        texts
+    )
     assert hasher.neighbour_choice_ is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"latent_dimensions": 64}, "latent_dimensions must be a tuple of integers, got 64"),
-        ({"latent_dimensions": ()}, r"latent_dimensions must be a tuple of integers, got \(\)"),
-        ({"latent_dimensions": (8, 0)}, "latent_dimensions must be positive integers"),
-        ({"second_training": "yes"}, "second_training must be True, False or None, got 'yes'"),
-        ({"neighbours": -1}, "neighbours must be an integer of 0 or more, or None"),
+        (
+            {"neighbours__dimensions": 64},
+            "dimensions must be a tuple of values, each a positive integer, got 64",
+        ),
+        ({"neighbours__dimensions": ()}, r"dimensions must be a tuple of values, each .* got \(\)"),
+        (
+            {"neighbours__dimensions": (8, 0)},
+            "dimensions must be a tuple of values, each a positive integer",
+        ),
+        (
+            {"neighbours__second_training": "yes"},
+            "second_training must be True or False or None, got 'yes'",
+        ),
+        ({"neighbours__count": -1}, "count must be an integer of 0 or more or None"),
     ],
 )
 def test_what_cannot_be_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        CorrSH(8, **arguments).fit(["a b", "b c"])
+        SemanticHasher(8).set_params(**arguments).fit(["a b", "b c"])

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from boltzhash import ITQ, LSH
+from boltzhash import ITQ, LSH, Text
 from boltzhash.hashers.shared.poor_codes import complaints
 
 
@@ -41,9 +41,9 @@ def test_a_fit_warns(caplog: pytest.LogCaptureFixture) -> None:
     words = [f"word{i}" for i in range(2000)]
     texts = [" ".join(rng.choice(words, size=12)) for _ in range(300)]
     with caplog.at_level(logging.WARNING, "boltzhash"):
-        LSH(64, max_words=2000).fit(texts)
+        LSH(64, text=Text(max_words=2000)).fit(texts)
         assert caplog.messages == []
-        LSH(64, max_words=50).fit(texts)
+        LSH(64, text=Text(max_words=50)).fit(texts)
     assert [m.partition(":")[2] for m in caplog.messages if "vocabulary" in m] == [
         " raise max_words, or lower min_df"
     ]
@@ -54,14 +54,14 @@ def test_bits_for_estimators_that_compare_columns() -> None:
     pipeline = pytest.importorskip("sklearn.pipeline")
     texts = ["stars and planets", "planets and moons", "bread and butter", "butter and jam"] * 5
     labels = [0, 0, 1, 1] * 5
-    hasher = ITQ(8, output="bits", max_df=1.0)
+    hasher = ITQ(8, output="bits", text=Text(max_df=1.0))
     classifier = neighbors.KNeighborsClassifier(1, metric="hamming")
     fitted = pipeline.make_pipeline(hasher, classifier).fit(texts, labels)
     assert fitted.predict(texts).tolist() == labels
     bits = hasher.transform(texts)
     assert (bits.dtype, bits.shape) == (np.bool_, (20, 8))
     np.testing.assert_array_equal(np.packbits(bits, axis=1), hasher.encode(texts))
-    packed = ITQ(8, max_df=1.0).fit(texts)
+    packed = ITQ(8, text=Text(max_df=1.0)).fit(texts)
     np.testing.assert_array_equal(packed.transform(texts), packed.encode(texts))
     assert packed.fingerprint() == hasher.fingerprint()
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import Constraints, check_all
 from boltzhash.codes import Codes, bit_balance, check_n_bits, distinct, pack, unpack
-from boltzhash.errors import ModelError, TrainingError
+from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared.documents import (
     DocumentRows,
     as_texts,
@@ -29,7 +29,6 @@ from boltzhash.hashers.shared.documents import (
     words_a_row,
 )
 from boltzhash.hashers.shared.estimator import (
-    Estimator,
     check_is_fitted,
     check_names_in,
     check_random_state,
@@ -38,18 +37,17 @@ from boltzhash.hashers.shared.estimator import (
 )
 from boltzhash.hashers.shared.features import (
     Features,
-    FeatureScaling,
     check_features,
     check_finite,
     check_rows,
     feature_blocks,
 )
-from boltzhash.hashers.shared.fitted_on import PREFIX, FittedOn
+from boltzhash.hashers.shared.fitted_on import FittedOn
 from boltzhash.hashers.shared.inference import Floats
 from boltzhash.hashers.shared.labels import Labels, read_labels
 from boltzhash.hashers.shared.poor_codes import complaints
-from boltzhash.hashers.shared.weights import Shapes, check_numbers, check_shapes
-from boltzhash.storage.folders import Arrays, fingerprint, write_model
+from boltzhash.hashers.shared.saved import SavedModel
+from boltzhash.hashers.shared.settings import Recipe, Text
 from boltzhash.text.counting import check_texts
 from boltzhash.text.sampling import ENDLESS, Room, make_room, parse_memory
 from boltzhash.text.tfidf import TfIdf
@@ -59,7 +57,7 @@ BLOCK = 1024
 # Which hashers take features, for the message to those who give them to another. A test compares it
 # with the table of hashers.
 WITH_A_WORD_DECODER = (
-    *("CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH"),
+    *("SemanticHasher", "CorrSH", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH"),
     *("PairRec", "SNUH", "WISH", "MISH"),
 )
 
@@ -78,26 +76,35 @@ class Encoded(NamedTuple):
     known_words: NDArray[np.int64] | None
 
 
-class Hasher(Estimator):
+class Hasher(SavedModel):
     """Base of all hashers. A subclass learns in ``_fit_matrix`` and decides bits in ``_margins``.
 
-    The text arguments ``language``, ``stem``, ``stop_words``, ``token_pattern``, ``max_words``,
-    ``min_df`` and ``max_df`` are those of :class:`TfIdf`; they matter when texts are given, not a
-    matrix. ``output`` is what :meth:`transform` gives: packed ``"codes"``, or ``"bits"``, a column each,
-    for estimators of scikit-learn that compare columns. A subclass names its own arguments and passes
-    the rest on.
+    ``text`` matters when texts are given, not a matrix. ``output`` is what :meth:`transform` gives:
+    packed ``"codes"``, or ``"bits"``, a column each, for estimators of scikit-learn that compare
+    columns. A subclass names its own arguments and passes the rest on.
     """
 
     fit_needs: ClassVar[str | None] = None  # beside what is always there; never to hash
     takes_features: ClassVar[bool] = False
     takes_labels: ClassVar[bool] = False
+    constraints: ClassVar[Constraints] = {
+        "output": ["codes", "bits"]
+    }  # of the class's own arguments
+    RECIPE: ClassVar[Recipe] = {
+        "text": Text(
+            language="english",
+            stem=False,
+            stop_words=None,
+            token_pattern=None,
+            max_words=10_000,
+            min_df=1,
+            max_df=0.5,
+        )
+    }
     weight_beside_words: ClassVar[float] = (
         0.15  # of codes in the score of a search: docs/retrieval.md
     )
 
-    tfidf_: TfIdf | None
-    feature_scaling_: FeatureScaling | None  # None when fitted without features
-    fitted_on_: FittedOn
     distinct_codes_: int  # of the training documents
     bit_balance_: float
 
@@ -105,26 +112,23 @@ class Hasher(Estimator):
         self,
         n_bits: int = 64,
         *,
-        language: str | None = "english",
-        stem: bool = False,
-        stop_words: Iterable[str] | None = None,
-        token_pattern: str | None = None,
-        max_words: int = 10_000,
-        min_df: int = 1,
-        max_df: float = 0.5,
+        text: Text | None = None,
         output: str = "codes",
         random_state: Any = 0,
     ) -> None:
         self.n_bits = n_bits
-        self.language = language
-        self.stem = stem
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.max_words = max_words
-        self.min_df = min_df
-        self.max_df = max_df
+        self.text = text
         self.output = output
         self.random_state = random_state
+
+    @property
+    def language(self) -> str | None:
+        """The language of the texts, None for none."""
+        return self._text.language
+
+    @property
+    def _text(self) -> Text:
+        return self._group("text")  # type: ignore[no-any-return]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Show the arguments that a subclass passes on as its own.
@@ -179,7 +183,6 @@ class Hasher(Estimator):
             ``history_`` ends with that epoch.
         """
         check_n_bits(self.n_bits)
-        check_choice("output", self.output, ("codes", "bits"))
         self._check_params()
         if features is not None and max_memory is not None:
             raise ValueError(
@@ -361,80 +364,15 @@ class Hasher(Estimator):
             f"rows with {self.n_features_in_} columns, or fit it on texts"
         )
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model as a folder; one already there is replaced whole or not at all."""
-        check_is_fitted(self)
-        write_model(
-            Path(folder),
-            kind=type(self).__name__,
-            params=self._plain_params(),
-            arrays=self._stored_arrays(),
-            words=self._words(),
-        )
-
-    def fingerprint(self) -> str:
-        """Identifies the fitted model: codes belong to the model whose fingerprint they carry."""
-        check_is_fitted(self)
-        settings = {"class": type(self).__name__, **self._plain_params()}
-        arrays = self._stored_arrays()
-        made_of = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-        return fingerprint(settings, made_of, self._words())
-
-    def _plain_params(self, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
-        params = self.get_params(deep=False)
-        return {
-            name: _plain(name, value) for name, value in params.items() if name not in leave_out
-        }
-
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _words(self) -> list[str] | None:
-        return self.tfidf_.spellings_ if self.tfidf_ is not None else None
-
-    def _stored_arrays(self) -> Arrays:
-        arrays = {f"learned.{name}": array for name, array in self._arrays().items()}
-        if self.tfidf_ is not None:
-            arrays["tfidf.idf"] = self.tfidf_.idf_
-            if self.tfidf_.columns_ is not None:
-                arrays["tfidf.columns"] = self.tfidf_.columns_
-        if self.feature_scaling_ is not None:
-            arrays.update(self.feature_scaling_.arrays())
-        arrays.update(self.fitted_on_.arrays())
-        arrays["n_features"] = np.array([self.n_features_in_], dtype=np.int64)
-        return arrays
-
-    @classmethod
-    def summary(cls) -> str:
-        """What the method does, in one line: the first of its docstring."""
-        return (inspect.getdoc(cls) or "").splitlines()[0]
-
-    @classmethod
-    def reference(cls) -> str:
-        """The paper it comes from, as its docstring cites it."""
-        _, _, cited = (inspect.getdoc(cls) or "").partition("References\n----------\n")
-        return " ".join(cited.partition("\n\n")[0].split())
-
-    @classmethod
-    def _restore(cls, params: dict[str, Any], arrays: Arrays, words: list[str] | None) -> Self:
-        hasher = cls(**params)
-        hasher.n_features_in_ = int(arrays["n_features"][0])
-        hasher.feature_scaling_ = FeatureScaling.from_arrays(arrays)
-        hasher.fitted_on_ = FittedOn.from_arrays(arrays, hasher.n_bits)
-        hasher.tfidf_ = None
-        if words is not None:
-            idf, columns = arrays["tfidf.idf"], arrays.get("tfidf.columns")
-            _check_vocabulary(words, columns, idf, hasher.n_features_in_)
-            hasher.tfidf_ = TfIdf.from_vocabulary(words, columns, idf, hasher.token_pattern)
-        prefix = "learned."
-        learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        check_numbers(learned)
-        hasher._set_arrays(learned)
-        return hasher
-
-    @abstractmethod
     def _check_params(self) -> None:
         """Raise if an argument is not what it should be."""
+        for kind in type(self).__mro__:
+            check_all(self.get_params(deep=False), vars(kind).get("constraints", {}))
+        for group in self.recipe().values():
+            check_all(vars(group), group.constraints)
 
     @abstractmethod
     def _fit_matrix(
@@ -453,23 +391,6 @@ class Hasher(Estimator):
     @abstractmethod
     def _margins(self, rows: DocumentRows) -> Floats:
         """By how much each bit is on (above 0) or off: (n_rows, n_bits), from tf-idf or features."""
-
-    @abstractmethod
-    def _arrays(self) -> Arrays:
-        """What was learned."""
-
-    @abstractmethod
-    def _shapes(self) -> Shapes:
-        """The shape of each array that the model needs."""
-
-    def _set_arrays(self, arrays: Arrays) -> None:
-        """Take back what :meth:`_arrays` gave."""
-        check_shapes(arrays, self._shapes())
-        self._keep_arrays(arrays)
-
-    @abstractmethod
-    def _keep_arrays(self, arrays: Arrays) -> None:
-        """Make arrays of the right shapes the model's own."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tfidf_")
@@ -493,7 +414,7 @@ class Hasher(Estimator):
 
     def _bytes_of_model(self) -> int:
         """The bytes that a fit uses for the model, however large the corpus."""
-        return 32 * self.max_words * self.n_bits
+        return 32 * self._text.max_words * self.n_bits
 
     def _fit_documents(self, X: Any, room: Room | None) -> sparse.csr_matrix:
         texts = as_texts(X)
@@ -513,15 +434,7 @@ class Hasher(Estimator):
         return matrix
 
     def _make_tfidf(self) -> TfIdf:
-        return TfIdf(
-            language=self.language,
-            stem=self.stem,
-            stop_words=self.stop_words,
-            token_pattern=self.token_pattern,
-            max_words=self.max_words,
-            min_df=self.min_df,
-            max_df=self.max_df,
-        )
+        return TfIdf(**vars(self._text))
 
     def _blocks(self, X: Any, features: Any = None) -> Iterator[DocumentRows]:
         """Documents as rows, a block at a time, so that memory does not grow; at least one."""
@@ -620,35 +533,5 @@ class Hasher(Estimator):
         return "The documents may be too alike or too few"
 
 
-def _check_vocabulary(
-    words: list[str], columns: NDArray[np.int32] | None, idf: NDArray[np.float64], n_features: int
-) -> None:
-    """Refuse a stored vocabulary that does not fit the model."""
-    if columns is None:
-        fits = len(words) == n_features
-    else:
-        fits = len(columns) == len(words) and set(columns.tolist()) == set(range(n_features))
-    if not fits or len(idf) != n_features:
-        raise ModelError(
-            f"the vocabulary has {len(words)} words and {len(idf)} weights; "
-            f"the model has {n_features}"
-        )
-
-
 def _arguments_of(function: Any) -> list[inspect.Parameter]:
     return list(inspect.signature(function).parameters.values())
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A constructor argument as JSON can hold it."""
-    if isinstance(value, np.random.RandomState):
-        return None  # its state at the time of the fit is gone
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return [_plain(name, part) for part in value]
-    if value is not None and not isinstance(value, str | int | float):
-        raise TypeError(f"{name} cannot be saved: a {type(value).__name__} is not plain data")
-    return value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from boltzhash.arguments import check_choice, check_integer, check_number
+from boltzhash.arguments import Integer, check
 from boltzhash.errors import TrainingError
 from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted
@@ -20,6 +20,13 @@ from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
 from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
 from boltzhash.hashers.shared.labels import Labelling, Labels, guessed_shares, held_out_agreement
+from boltzhash.hashers.shared.settings import (
+    TARGET_POWERS,
+    Network,
+    Objective,
+    Recipe,
+    with_changes,
+)
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
 from boltzhash.hashers.shared.weights import Shapes
 from boltzhash.text.tfidf import unit_rows
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
     from boltzhash.training.tensors import Generator, Tensor
 
 # How long a fit is, if nobody says: so many epochs, within these bounds (docs/large_corpora.md).
-DEFAULT_EPOCHS = 25
 MINIMUM_STEPS = 1000
 FEWEST_STEPS, DOCUMENTS_A_STEP = 250, 4  # of a corpus too small for so many
 MOST_STEPS = 5000
@@ -39,28 +45,25 @@ MOST_DOCUMENTS = 100_000  # more teach nothing that a sample of so many does not
 LABEL_WEIGHT = 10.0  # of labels that words tell without fail
 DEFAULT_LEARNING_RATE = 5e-3
 
-# What the published codes of variational hashers have in common: CorrSH.as_published, where it is not
-# particular to CorrSH.
+# What the published codes of variational hashers have in common.
 PUBLISHED_RECIPE: dict[str, Any] = {
-    "target": "words",
-    "input_length": None,
-    "unigram_start": False,
-    "epochs": 100,
-    "batch_size": 100,
-    "learning_rate": 1e-3,
-    "learning_rate_decay": "steps",
-    "dropout": 0.2,
-    "kl_ramp": 1.0,
-    "label_weight": 1.0,
-    "label_guesses": False,
+    "objective__target": "words",
+    "objective__kl_ramp": 1.0,
+    "objective__label_weight": 1.0,
+    "objective__label_guesses": False,
+    "network__input_length": None,
+    "network__unigram_start": False,
+    "network__dropout": 0.2,
+    "training__epochs": 100,
+    "training__batch_size": 100,
+    "training__learning_rate": 1e-3,
+    "training__learning_rate_decay": "steps",
 }
 
 NOT_TOLD_BY_WORDS = (
     "labels are not used: words do not tell those that were held out better than chance would; "
-    "label_weight=… teaches them all the same"
+    "objective__label_weight=… teaches them all the same"
 )
-
-TARGET_POWERS = {"tfidf": 1.0, "root-tfidf": 0.5, "words": 0.0}  # of a word's tf-idf
 
 
 logger = logging.getLogger("boltzhash")
@@ -77,54 +80,18 @@ class DeepHasher(TrainedHasher):
     ----------
     n_bits : int, default=64
         Length m of the code, a multiple of 8.
-    target : {"tfidf", "root-tfidf", "words"}, default="tfidf"
-        What the decoder reconstructs: words weighted by their tf-idf or its square root (scaled to sum
-        to the number of different words), or each different word once, as published.
-    input_length : float or None, default=16
-        Length to which every tf-idf row is scaled before the network. Features are centred, and scaled
-        so that their mean square length is this. None leaves rows as they are.
-    kl_weight : (float, float), default=(1.0, 0.1)
-        First and last value of β, the weight of everything except reconstruction. Published codes start
-        at 0 and rise; starting high keeps bits from saturating before they mean anything.
-    kl_ramp : float, default=0.5
-        Share of the epochs over which β goes linearly from its first to its last value.
-    decoder_noise : (float, float), default=(0.5, 0.5)
-        Standard deviation of the noise added to the code before the decoder, first and last epoch.
-    hidden_units : int, default=500
-        Of each of the two layers. 0 for no layers: the posterior is linear in the document, as in SNUH.
-    dropout : float, default=0.2
-        Share of the hidden units left out at random while training.
-    epochs : int or None, default=None
-        None means 25, within bounds: at least ``least_steps`` and at most 5,000 steps, with a sample of
-        100,000 documents if there are more.
-    least_steps : int or None, default=None
-        How many steps small corpora get, unless ``epochs`` is given. None is a quarter of the
-        documents, between 250 and 1,000.
-    batch_size : int, default=200
-    learning_rate : float, default=5e-3
-        Of Adam, at its highest.
-    learning_rate_decay : {"cosine", "steps"}, default="cosine"
-        Up over the first epoch and down to 0 along half a cosine, or × .96 every 10,000 steps as
-        published.
-    unigram_start : bool, default=True
-        Start the decoder's bias at the logarithm of how often words occur, so that the first epochs
-        are not spent on learning that; False starts it at random, as published.
-    label_weight : float or None, default=None
-        α, the weight of log p(y | code), for fits with labels. None is 10 times how well words tell
-        labels that were held out (Cohen's κ), so that labels which mean nothing change nothing. A number
-        is taken as it is: 1 as published.
-    label_likelihood : {"softmax", "sigmoid"}, default="softmax"
-        What p(y | code) is about: a label drawn from those of the document, or which of all labels it
-        has, as in VDSH-S.
-    label_guesses : bool, default=True
-        Whether documents without labels are asked for those that a linear classifier guesses, as far as
-        it is sure. False leaves them without, as published.
-    language, stem, stop_words, token_pattern, max_words, min_df, max_df
-        How texts become tf-idf, see :class:`TfIdf`. Not used when a matrix is given.
+    text : Text or None, default=None
+        How texts become tf-idf. Not used when a matrix is given.
+    network : Network or None, default=None
+        The inference network, and how it starts.
+    objective : Objective or None, default=None
+        What is maximised.
+    training : Training or None, default=None
+        How long, how fast and where.
+    output : {"codes", "bits"}, default="codes"
+        What ``transform`` gives.
     random_state : int, RandomState or None, default=0
         Same seed, same machine, same codes. None draws a new seed.
-    device : str, default="auto"
-        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
     verbose : bool, default=False
         Show how far a fit is: :mod:`boltzhash.progress`.
 
@@ -155,40 +122,40 @@ class DeepHasher(TrainedHasher):
     labelling_: Labelling | None  # None without labels
     _alpha: float  # the weight of labels in this fit
 
+    USUAL_EPOCHS: ClassVar[int] = 25
+    RECIPE: ClassVar[Recipe] = {
+        **with_changes(TrainedHasher.RECIPE, training__learning_rate=DEFAULT_LEARNING_RATE),
+        "network": Network(hidden_units=500, dropout=0.2, input_length=16.0, unigram_start=True),
+        "objective": Objective(
+            target="tfidf",
+            kl_weight=(1.0, 0.1),
+            kl_ramp=0.5,
+            decoder_noise=(0.5, 0.5),
+            label_weight=None,
+            label_likelihood="softmax",
+            label_guesses=True,
+        ),
+    }
+
     def __init__(
         self,
         n_bits: int = 64,
         *,
-        target: str = "tfidf",
-        input_length: float | None = 16.0,
-        kl_weight: tuple[float, float] = (1.0, 0.1),
-        kl_ramp: float = 0.5,
-        decoder_noise: tuple[float, float] = (0.5, 0.5),
-        hidden_units: int = 500,
-        dropout: float = 0.2,
-        least_steps: int | None = None,
-        learning_rate: float = DEFAULT_LEARNING_RATE,
-        learning_rate_decay: str = "cosine",
-        unigram_start: bool = True,
-        label_weight: float | None = None,
-        label_likelihood: str = "softmax",
-        label_guesses: bool = True,
+        network: Network | None = None,
+        objective: Objective | None = None,
         **shared: Any,
     ) -> None:
-        super().__init__(n_bits, learning_rate=learning_rate, **shared)
-        self.target = target
-        self.input_length = input_length
-        self.kl_weight = kl_weight
-        self.kl_ramp = kl_ramp
-        self.decoder_noise = decoder_noise
-        self.hidden_units = hidden_units
-        self.dropout = dropout
-        self.least_steps = least_steps
-        self.learning_rate_decay = learning_rate_decay
-        self.unigram_start = unigram_start
-        self.label_weight = label_weight
-        self.label_likelihood = label_likelihood
-        self.label_guesses = label_guesses
+        super().__init__(n_bits, **shared)
+        self.network = network
+        self.objective = objective
+
+    @property
+    def _network(self) -> Network:
+        return self._group("network")  # type: ignore[no-any-return]
+
+    @property
+    def _objective(self) -> Objective:
+        return self._group("objective")  # type: ignore[no-any-return]
 
     @abstractmethod
     def _heads(self) -> dict[str, int]:
@@ -219,7 +186,7 @@ class DeepHasher(TrainedHasher):
         from boltzhash.training.tensors import linear_ramp, standard_normal
 
         noise = standard_normal(like, batch.generator)
-        return linear_ramp(self.decoder_noise, batch.progress) * noise
+        return linear_ramp(self._objective.decoder_noise, batch.progress) * noise
 
     def _log_likelihood(self, model: Autoencoder, noisy_code: Tensor, batch: Batch) -> Tensor:
         """log p(x | code), the reconstruction, plus α log p(y | code) of documents with labels."""
@@ -238,7 +205,7 @@ class DeepHasher(TrainedHasher):
         if batch.labels is None:
             return 0.0
         decoder = model.parts["labels"]
-        if self.label_likelihood == "softmax":
+        if self._objective.label_likelihood == "softmax":
             return self._alpha * self._decoded(decoder, noisy_code, batch.labels)
         return self._alpha * bernoulli_label_log_likelihood(decoder(noisy_code), batch.labels)
 
@@ -261,8 +228,9 @@ class DeepHasher(TrainedHasher):
     def _beta(self, batch: Batch) -> Tensor | float:
         from boltzhash.training.tensors import linear_ramp
 
-        so_far = batch.progress if self.kl_ramp == 1 else batch.progress / self.kl_ramp
-        return linear_ramp(self.kl_weight, so_far)
+        own = self._objective
+        so_far = batch.progress if own.kl_ramp == 1 else batch.progress / own.kl_ramp
+        return linear_ramp(own.kl_weight, so_far)
 
     def explain(self, n_words: int = 10) -> list[BitWords]:
         """The words that push each bit up and down, from the decoder.
@@ -272,7 +240,7 @@ class DeepHasher(TrainedHasher):
         list the rarest words, which are the least certain. Words of a matrix are named by column.
         """
         check_is_fitted(self)
-        check_integer("n_words", n_words, 1, "a positive integer")
+        check("n_words", n_words, Integer(1))
         words = (
             self.tfidf_.words_
             if self.tfidf_ is not None
@@ -288,7 +256,7 @@ class DeepHasher(TrainedHasher):
     def _hidden(self, rows: DocumentRows) -> DocumentRows:
         """What the heads read: the last layer, or the document itself if there are none."""
         inputs = self._network_input(rows)
-        return hidden_layers(inputs, self.weights_) if self.hidden_units else inputs
+        return hidden_layers(inputs, self.weights_) if self._network.hidden_units else inputs
 
     def _fit_matrix(
         self,
@@ -304,14 +272,14 @@ class DeepHasher(TrainedHasher):
         rows: DocumentRows = matrix
         if features is not None:
             rows = features
-            self.feature_scaling_ = FeatureScaling.learn(rows, self.input_length)
+            self.feature_scaling_ = FeatureScaling.learn(rows, self._network.input_length)
         inputs = self._training_input(rows)
         targets = self._decoder_target(matrix).astype(np.float32)
         seed = self._draw_seed()
         usable = self._usable(labels, rows, seed)
         n_labels = 0 if usable is None else usable.shape[1]
         model = self._build(matrix.shape[1], generator_for(seed, 0), inputs.shape[1], n_labels)
-        if self.unigram_start:
+        if self._network.unigram_start:
             model.decoder.start_at_frequencies(np.asarray(targets.sum(axis=0)).ravel())
 
         def take() -> None:
@@ -323,7 +291,6 @@ class DeepHasher(TrainedHasher):
             lambda batch: self._step(model, batch),
             self._documents(Documents(inputs, targets, labels=usable), matrix, seed),
             seed=seed,
-            decay=self.learning_rate_decay,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
             take=take,
@@ -342,9 +309,9 @@ class DeepHasher(TrainedHasher):
 
         encoder = InferenceNetwork(
             n_inputs or n_words,
-            self.hidden_units,
+            self._network.hidden_units,
             self._heads(),
-            self.dropout,
+            self._network.dropout,
             generator,
             self._n_networks(),
         )
@@ -370,13 +337,13 @@ class DeepHasher(TrainedHasher):
         random = np.random.RandomState(seed)
         agreement = held_out_agreement(rows, labels.shares, random)
         self.labelling_ = Labelling(int(labels.known.sum()), len(labels.names), agreement)
-        if self.label_weight is None and agreement == 0:
+        own = self._objective
+        if own.label_weight is None and agreement == 0:
             logger.warning(NOT_TOLD_BY_WORDS)
-        chosen = LABEL_WEIGHT * agreement
-        self._alpha = chosen if self.label_weight is None else self.label_weight
+        self._alpha = LABEL_WEIGHT * agreement if own.label_weight is None else own.label_weight
         if self._alpha == 0:
             return None
-        if not self.label_guesses:
+        if not own.label_guesses:
             return labels.shares
         return sparse.csr_matrix(labels.shares + guessed_shares(rows, labels.shares, random))
 
@@ -394,7 +361,8 @@ class DeepHasher(TrainedHasher):
     def _network_input(self, rows: DocumentRows) -> DocumentRows:
         if self.feature_scaling_ is not None:
             return self.feature_scaling_(rows)
-        return rows if self.input_length is None else unit_rows(rows) * self.input_length
+        length = self._network.input_length
+        return rows if length is None else unit_rows(rows) * length
 
     def _training_input(self, rows: DocumentRows) -> DocumentRows:
         """The network's input in float32; of features, only a block at a time is widened."""
@@ -406,7 +374,7 @@ class DeepHasher(TrainedHasher):
     def _decoder_target(self, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
         """How much each word counts; every kind of target sums to the number of different words."""
         target = matrix.copy()
-        target.data = matrix.data ** TARGET_POWERS[self.target]
+        target.data = matrix.data ** TARGET_POWERS[self._objective.target]
         lengths = np.diff(matrix.indptr)
         sums = np.asarray(target.sum(axis=1)).ravel()
         target.data *= np.repeat(lengths / sums, lengths)
@@ -414,34 +382,36 @@ class DeepHasher(TrainedHasher):
 
     def _bytes_of_model(self) -> int:
         """Weights, gradient, Adam's two moments and copies; the logits of a batch."""
-        n_read = self._n_networks() * self.hidden_units or sum(self._heads().values())
-        a_word = 7 * (n_read + self.n_bits) + 4 * self.batch_size
-        return 4 * self.max_words * a_word
+        n_read = self._n_networks() * self._network.hidden_units or sum(self._heads().values())
+        a_word = 7 * (n_read + self.n_bits) + 4 * self._training.batch_size
+        return 4 * self._text.max_words * a_word
 
     def _n_epochs(self, n_documents: int) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        least = self.least_steps
+        own = self._training
+        if own.epochs is not None:
+            return own.epochs
+        least = own.least_steps
         if least is None:
             least = min(MINIMUM_STEPS, max(FEWEST_STEPS, n_documents // DOCUMENTS_A_STEP))
-        return enough_epochs(n_documents, self.batch_size, DEFAULT_EPOCHS, least, MOST_STEPS)
+        return enough_epochs(n_documents, own.batch_size, self.USUAL_EPOCHS, least, MOST_STEPS)
 
     def _most_documents(self) -> int:
-        return MOST_DOCUMENTS if self.epochs is None else super()._most_documents()
+        return MOST_DOCUMENTS if self._training.epochs is None else super()._most_documents()
 
     def _shapes(self) -> Shapes:
         scaling = self.feature_scaling_
         n_inputs = self.n_features_in_ if scaling is None else len(scaling.mean)
-        n_hidden = self._n_networks() * self.hidden_units
+        units = self._network.hidden_units
+        n_hidden = self._n_networks() * units
         layers = {
             "hidden1.weight": (n_inputs, n_hidden),
             "hidden1.bias": (n_hidden,),
-            "hidden2.weight": (self.hidden_units, n_hidden),
+            "hidden2.weight": (units, n_hidden),
             "hidden2.bias": (n_hidden,),
         }
-        n_last, heads = self.hidden_units or n_inputs, self._heads()
+        n_last, heads = units or n_inputs, self._heads()
         return {
-            **(layers if self.hidden_units else {}),
+            **(layers if units else {}),
             "decoder.weight": (self.n_bits, self.n_features_in_),
             "decoder.bias": (self.n_features_in_,),
             **{f"heads.{h}.weight": (n_last, size) for h, size in heads.items()},
@@ -451,7 +421,7 @@ class DeepHasher(TrainedHasher):
     def _collapse_advice(self) -> str:
         return (
             f"Usually the learning rate is too high: try learning_rate={self._lower_rate():g} "
-            f"(was {self.learning_rate:g}); or the fit is too short: it took "
+            f"(was {self._training.learning_rate:g}); or the fit is too short: it took "
             f"{self.history_[-1].epoch} epochs"
         )
 
@@ -462,30 +432,9 @@ class DeepHasher(TrainedHasher):
         if reached < 1.1 * uniform - 1:
             raise TrainingError(
                 f"training diverged: log p(x | s) is {reached:.4g} nats per document, and {uniform:.4g} "
-                f"when all words are equally likely; learning_rate={self.learning_rate:g} is too "
-                f"high, try {self._lower_rate():g}"
+                f"when all words are equally likely; learning_rate={self._training.learning_rate:g} is "
+                f"too high, try {self._lower_rate():g}"
             )
 
     def _lower_rate(self) -> float:
-        return min(self.learning_rate / 10, DEFAULT_LEARNING_RATE)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("hidden_units", self.hidden_units, 0, "an integer of 0 or more")
-        if self.least_steps is not None:
-            check_integer("least_steps", self.least_steps, 1, "a positive integer or None")
-        check_choice("target", self.target, tuple(TARGET_POWERS))
-        check_choice("learning_rate_decay", self.learning_rate_decay, ("cosine", "steps"))
-        if self.input_length is not None:
-            check_number("input_length", self.input_length, above=0)
-        check_number("dropout", self.dropout, at_least=0, below=1)
-        check_number("kl_ramp", self.kl_ramp, above=0)
-        if self.label_weight is not None:
-            check_number("label_weight", self.label_weight, at_least=0)
-        check_choice("label_likelihood", self.label_likelihood, ("softmax", "sigmoid"))
-        for name in ("kl_weight", "decoder_noise"):
-            pair = getattr(self, name)
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise ValueError(f"{name} must be two numbers, first and last, got {pair!r}")
-            for value in pair:
-                check_number(name, value, at_least=0)
+        return min(self._training.learning_rate / 10, DEFAULT_LEARNING_RATE)

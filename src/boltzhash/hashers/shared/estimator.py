@@ -11,14 +11,15 @@ import inspect
 import sys
 from abc import ABC
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from boltzhash.arguments import check_choice
+from boltzhash.arguments import check
 from boltzhash.errors import MissingExtraError, NotFittedError, needs_extra
+from boltzhash.hashers.shared.settings import Group, Recipe, completed, fields_of
 
 
 class Estimator(ABC):  # the abstract methods are in Hasher
@@ -31,23 +32,51 @@ class Estimator(ABC):  # the abstract methods are in Hasher
     (Scaled(factor=2), {'factor': 2, 'offset': 0}, Scaled(offset=3))
     """
 
+    RECIPE: ClassVar[Recipe] = {}  # the groups of settings, with the method's own values
+
     n_features_in_: int
 
+    def recipe(self) -> dict[str, Group]:
+        """The groups of settings by name, complete: what was left out is the method's own."""
+        return {name: self._group(name) for name in self._own_recipe()}
+
+    def _own_recipe(self) -> Recipe:
+        """The groups as they are if nothing is changed."""
+        return self.RECIPE
+
+    def _group(self, name: str) -> Any:
+        return completed(name, getattr(self, name), self._own_recipe()[name])
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name; ``deep`` changes nothing, as none is an estimator."""
-        return {name: getattr(self, name) for name in sorted(self.defaults())}
+        """The constructor's arguments by name; ``deep`` adds the fields of groups, ``text__stem``."""
+        params = {name: getattr(self, name) for name in sorted(self.defaults())}
+        if deep:
+            for name, group in self.recipe().items():
+                params |= {f"{name}__{field}": value for field, value in vars(group).items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments by name."""
-        known = sorted(self.defaults())
+        """Change arguments, and fields of groups, by name."""
+        known = self.param_names()
         for name in params:
             if name not in known:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}"
                 )
-        for name, value in params.items():
-            setattr(self, name, value)
+        for name in sorted(params, key=lambda name: "__" in name):
+            group, _, field = name.partition("__")
+            value = params[name]
+            if field:
+                given = getattr(self, group)
+                named = {} if given is None else given.named()
+                value = type(self.RECIPE[group])(**{**named, field: value})
+            setattr(self, group, value)
         return self
+
+    @classmethod
+    def param_names(cls) -> list[str]:
+        """The names that ``set_params`` takes: arguments, and fields of groups as ``text__stem``."""
+        return sorted([*cls.defaults(), *fields_of(cls.RECIPE)])
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -56,11 +85,16 @@ class Estimator(ABC):  # the abstract methods are in Hasher
         return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
 
     def __repr__(self) -> str:
-        defaults = self.defaults()
+        defaults, own = self.defaults(), self._own_recipe()
+        shown = {
+            name: value.beyond(own[name]) if isinstance(value, Group) else value
+            for name, value in self.get_params(deep=False).items()
+        }
         changed = [
             f"{name}={value!r}"
-            for name, value in self.get_params().items()
+            for name, value in shown.items()
             if repr(value) != repr(defaults[name])
+            and not (isinstance(value, Group) and not value.named())
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -79,7 +113,7 @@ class Estimator(ABC):  # the abstract methods are in Hasher
         what ``sklearn.set_config(transform_output=…)`` says holds. A saved model does not keep it.
         """
         if transform is not None:
-            check_choice("transform", transform, CONTAINERS)
+            check("transform", transform, *CONTAINERS)
             self._sklearn_output_config = {"transform": transform}  # where clone looks for it
         return self
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from boltzhash.arguments import check_integer, check_number
 from boltzhash.hashers.shared.base import Hasher
+from boltzhash.hashers.shared.settings import Recipe, Training
 from boltzhash.storage.folders import Arrays, fingerprint
 from boltzhash.version import __version__
 
@@ -31,13 +30,8 @@ class TrainedHasher(Hasher):
     ----------
     n_bits : int, default=64
         Length of the code, a multiple of 8.
-    epochs : int or None, default=None
-        None leaves it to the method.
-    batch_size : int, default=200
-    learning_rate : float, default=0.01
-        Of Adam, at its highest.
-    device : str, default="auto"
-        Where to train: "auto" is a GPU when there is one. Codes are always computed by NumPy.
+    training : Training or None, default=None
+        How long, how fast and where. None is the method's recipe.
     verbose : bool, default=False
         Show how far a fit is: :mod:`boltzhash.progress`.
     **shared
@@ -51,27 +45,42 @@ class TrainedHasher(Hasher):
     weights_: Arrays
     history_: list[EpochRecord]
 
+    USUAL_EPOCHS: ClassVar[int]
+    RECIPE: ClassVar[Recipe] = {
+        **Hasher.RECIPE,
+        "training": Training(
+            epochs=None,
+            least_steps=None,
+            batch_size=200,
+            learning_rate=0.01,
+            learning_rate_decay="cosine",
+            device="auto",
+        ),
+    }
+
     def __init__(
         self,
         n_bits: int = 64,
         *,
-        epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 0.01,
-        device: str = "auto",
+        training: Training | None = None,
         verbose: bool = False,
         **shared: Any,
     ) -> None:
         super().__init__(n_bits, **shared)
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.device = device
+        self.training = training
         self.verbose = verbose
 
-    @abstractmethod
+    @property
+    def _training(self) -> Training:
+        return self._group("training")  # type: ignore[no-any-return]
+
     def _n_epochs(self, n_documents: int) -> int:
         """For how many epochs that many documents are trained."""
+        own = self._training
+        if own.epochs is not None:
+            return own.epochs
+        least = own.least_steps or 0
+        return enough_epochs(n_documents, own.batch_size, self.USUAL_EPOCHS, least)
 
     def _train(
         self,
@@ -80,7 +89,6 @@ class TrainedHasher(Hasher):
         documents: Documents,
         *,
         seed: int,
-        decay: str,
         checkpoint: Path | None,
         on_epoch: Callable[[Self], object] | None,
         take: Callable[[], None],
@@ -97,10 +105,11 @@ class TrainedHasher(Hasher):
                 on_epoch(self)
 
         n_epochs = self._n_epochs(documents.inputs.shape[0])
-        schedule = Schedule(n_epochs, self.batch_size, self.learning_rate, decay)
+        own = self._training
+        schedule = Schedule(n_epochs, own.batch_size, own.learning_rate, own.learning_rate_decay)
         run = Run(
             seed=seed,
-            device=choose_device(self.device),
+            device=choose_device(own.device),
             shown=self._progress_shown if self.verbose else None,
             checkpoint=checkpoint,
             fingerprint=self._fingerprint_of_fit(documents, seed),
@@ -110,9 +119,8 @@ class TrainedHasher(Hasher):
 
     def _fingerprint_of_fit(self, documents: Documents, seed: int) -> str:
         """Identifies this fit: a checkpoint of another one must not be resumed."""
-        settings = self._plain_params(
-            leave_out=("random_state", "stop_words")
-        )  # seed and documents
+        settings = self._params_with_effect()
+        del settings["random_state"], settings["text"]["stop_words"]  # seed and documents
         fit = {"class": type(self).__name__, "boltzhash": __version__, "seed": seed}
         arrays: Arrays = {}
         for name in ("inputs", "targets", "labels"):
@@ -125,7 +133,7 @@ class TrainedHasher(Hasher):
             fit[f"shape of {name}"] = list(matrix.shape)
             for part in ("data", "indices", "indptr"):
                 arrays[f"{name} {part}"] = getattr(matrix, part)
-        on = {"trained on": self.device}  # which a fingerprint of a model leaves out
+        on = {"trained on": self._training.device}  # which a fingerprint of a model leaves out
         return fingerprint({**settings, **fit, **on}, arrays, None)
 
     def _arrays(self) -> Arrays:
@@ -137,11 +145,8 @@ class TrainedHasher(Hasher):
     def _check_params(self) -> None:
         from boltzhash.training.loop import choose_device
 
-        choose_device(self.device)  # a missing torch is noticed before the corpus is read
-        check_integer("batch_size", self.batch_size, 1, "a positive integer")
-        if self.epochs is not None:
-            check_integer("epochs", self.epochs, 1, "a positive integer or None")
-        check_number("learning_rate", self.learning_rate, above=0)
+        super()._check_params()
+        choose_device(self._training.device)  # a missing torch is noticed before the corpus is read
 
 
 def enough_epochs(
