@@ -453,7 +453,9 @@ def _pointed_out(answer: Answer) -> Answer:
     """Issue the answer's warning where the library was called."""
     if answer.warning is not None:
         level, frame = 1, sys._getframe()
-        while frame.f_back is not None and frame.f_globals["__name__"].startswith("boltzhash."):
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+            "boltzhash."
+        ):
             level, frame = level + 1, frame.f_back
         warnings.warn(answer.warning, FilterWarning, stacklevel=level)
     return answer
