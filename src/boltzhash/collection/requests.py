@@ -54,10 +54,6 @@ def checked_search(
     return SearchRequest(int(k), by, order or DEFAULT_ORDER, conditions, approximate, facets)
 
 
-def check_radius(radius: int) -> None:
-    check("radius", radius, Integer(0))
-
-
 def check_wait(wait: float) -> None:
     """Up to a day: SQLite and PostgreSQL count milliseconds in 32 bits."""
     check("wait", wait, Number(at_least=0, at_most=86_400))

@@ -11,6 +11,7 @@ from typing import IO, Any, Self
 
 import numpy as np
 
+from boltzhash.arguments import Integer, check
 from boltzhash.collection.columns import Column
 from boltzhash.collection.drift import LATEST, Drift, measured_drift
 from boltzhash.collection.duplicates import (
@@ -27,7 +28,6 @@ from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
 from boltzhash.collection.requests import (
     SearchRequest,
-    check_radius,
     check_wanted,
     checked_search,
 )
@@ -238,7 +238,7 @@ class Snapshot:
 
         ``features`` is as in :meth:`search`; with it the query may be None.
         """
-        check_radius(radius)
+        check("radius", radius, Integer(0))
         conditions = parse_where(where)
         coded = coded_query(self.hasher, query, features)
         hits = self._inner.within(code_of(self.hasher, coded), radius, conditions)

@@ -15,7 +15,7 @@ from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
 from boltzhash.collection.postgres.codes import CANDIDATES
 from boltzhash.collection.postgres.connection import PostgresConnection
-from boltzhash.collection.postgres.rehash import rehash_some
+from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import DOCUMENT, bits_of, document_of, row_of
 from boltzhash.collection.postgres.schema import (
     TABLES,
@@ -39,7 +39,7 @@ from boltzhash.collection.store import (
 )
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id
-from boltzhash.encoding.coding import Coded
+from boltzhash.encoding.coding import Coded, coded_texts
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
 from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
@@ -357,7 +357,22 @@ class PostgresTransaction:
         return int(done)
 
     def rehash_some(self, coder: Coder, last: int, batch: int) -> Any:
-        return rehash_some(self._connection, f"codes_{self.numbers.next_codes}", coder, last, batch)
+        """Write new codes of some documents after a place; returns their rows."""
+        table = f"codes_{self.numbers.next_codes}"
+        rows = self._run(
+            f"SELECT documents.place, text FROM documents LEFT JOIN {table} AS new USING (place) "
+            "WHERE documents.place > %s AND new.place IS NULL ORDER BY documents.place LIMIT %s",
+            [last, batch],
+        ).fetchall()
+        coded = coded_texts(coder.hasher, (original_text(text) for _, text in rows)) if rows else []
+        self._connection.copy_rows(
+            f"{table} (place, code, known)",
+            (
+                (place, bits_of(text.code), text.known)
+                for (place, _), text in zip(rows, coded, strict=True)
+            ),
+        )
+        return rows
 
     def switch(self, coder: Coder) -> None:
         """Put the new codes into use; the old ones stay for snapshots that are open."""
