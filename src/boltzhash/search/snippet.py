@@ -36,7 +36,7 @@ def snippet(text: str, query: str, *, width: int = 80) -> str:
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
-    sought, lines = set(tokenize(query)), [sentence.split() for sentence in sentences(text)]
+    sought, lines = set(tokenize(query)), list(map(str.split, sentences(text)))
     tokens = set().union(*lines)
     having = {token for token in tokens if not sought.isdisjoint(tokenize(token))}
     return _best_of(lines, having, sought, width, tokenize)
@@ -48,7 +48,7 @@ def best_line(text: str, sought: Set[str], width: int, analyzer: Analyzer) -> st
     >>> best_line("Zip files. Reading an archive.", {"read"}, 80, Analyzer())
     'Reading an archive.'
     """
-    lines = [sentence.split() for sentence in sentences(text)]
+    lines = list(map(str.split, sentences(text)))
     having = analyzer.words_having(sought, set().union(*lines)) if sought else set()
     return _best_of(lines, having, sought, width, analyzer.terms)
 
@@ -75,8 +75,7 @@ def _best_of(
     best, most = next(filter(None, lines), []), 0
     for tokens in lines:
         if not having.isdisjoint(tokens):  # as in few lines
-            found = " ".join([token for token in tokens if token in having])
-            n = len(sought & set(cut(found)))
+            n = len(sought & set(cut(" ".join(filter(having.__contains__, tokens)))))
             if n > most:
                 best, most = tokens, n
     line, before = " ".join(best), 0

@@ -170,7 +170,7 @@ class Analyzer:
             own = (plain,) if plain is not None else sum(cut_word(core), ())
             terms += own
             sizes.append(len(own))
-        return self._all_stemmed(terms), sizes
+        return self._stemmed(terms), sizes
 
     def terms_asked_for(self, text: str) -> Cut:
         """The terms of a text without stop words, or with them if there are no others.
@@ -180,7 +180,7 @@ class Analyzer:
         in_order = [term for cut in cuts for term in cut.in_order]
         beside = [term for cut in cuts for term in cut.beside if term not in self.stop_words]
         telling = [term for term in in_order if term not in self.stop_words]
-        return Cut(self._stemmed(telling or in_order), self._stemmed(beside))
+        return Cut(tuple(self._stemmed(telling or in_order)), tuple(self._stemmed(beside)))
 
     def words_having(self, terms: Iterable[str], words: set[str]) -> set[str]:
         """Those of some words, which hold no blank, that have any of some terms.
@@ -191,8 +191,10 @@ class Analyzer:
         ['Reading,', 'read_csv']
         """
         remembered = self._remembered
-        new = {word: self._cut(word) for word in words.difference(remembered.cuts)}
-        having = {word for word, cut in new.items() if not cut.terms().isdisjoint(terms)}
+        having = set()
+        for word in words.difference(remembered.cuts):
+            if not self._cut(word).terms().isdisjoint(terms):
+                having.add(word)
         for term in terms:
             having.update(words.intersection(remembered.words.get(term, ())))
         return having
@@ -212,7 +214,8 @@ class Analyzer:
         core = core_of(word)
         stemmed = remembered.cuts.get(core)
         if stemmed is None:
-            stemmed = Cut(*map(self._stemmed, cut_word(core)))
+            in_order, beside = cut_word(core)
+            stemmed = Cut(tuple(self._stemmed(in_order)), tuple(self._stemmed(beside)))
         if len(word) <= _LONGEST_KNOWN and len(stemmed.in_order) <= _MOST_TERMS_KNOWN:
             if len(remembered.cuts) >= _MOST_KNOWN:
                 remembered = self._remembered = _Remembered({}, {})
@@ -221,11 +224,8 @@ class Analyzer:
             remembered.cuts[word] = stemmed
         return stemmed
 
-    def _stemmed(self, terms: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self._all_stemmed(list(terms)))
-
-    def _all_stemmed(self, terms: list[str]) -> list[str]:
-        """In place of what is stemmed."""
+    def _stemmed(self, terms: Iterable[str]) -> list[str]:
+        terms = list(terms)
         if self._stemmer is not None:
             rows = [i for i, t in enumerate(terms) if t.isalpha() or not _UNSTEMMED.search(t)]
             stems = self.stems([terms[row] for row in rows])
