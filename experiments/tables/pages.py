@@ -301,6 +301,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "gradient-bias": gradients.bias_table,
     "gradient-variance": gradients.variance_table,
     "posterior": posterior.posterior_table,
+    "rank": posterior.rank_table,
     "components": posterior.components_table,
     "posterior-summary": posterior.posterior_summary,
     "posterior-pairing": posterior.pairing,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from experiments import paper
 from experiments.results.files import Result, read_all
 from experiments.runs.sweeps import LENGTHS, MAIN
-from experiments.tables.cells import PROTOCOLS, cells, markdown, signed
+from experiments.tables.cells import PROTOCOLS, cells, markdown, short, signed
 from experiments.tables.intervals import CONFIDENCE, Interval, difference, weighted_sum
 
 
@@ -61,6 +61,24 @@ def posterior_table() -> str:
 def components_table() -> str:
     """Ten components minus one, both with the correlated posterior."""
     return _table(ONE_COMPONENT)
+
+
+def rank_table() -> str:
+    """SemanticHasher with rank 0 and 10: precision, and rank 0 minus rank 10 with its interval."""
+    found: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for result in read_all("rank"):
+        of_cell = found.setdefault((result["corpus"], result["bits"]), {})
+        of_cell.setdefault(result["settings"], []).append(result["precision"]["label-free"])
+    if not found:
+        return ""
+    rows, samples = [], []
+    for (corpus, bits), by_rank in sorted(found.items()):
+        independent, correlated = by_rank["rank-0"], by_rank["rank-10"]
+        means = [short(statistics.fmean(values)) for values in (independent, correlated)]
+        rows.append([corpus, str(bits), *means, str(difference(independent, correlated))])
+        samples += [(1 / len(found), independent), (-1 / len(found), correlated)]
+    rows.append(["mean of all", "", "", "", str(weighted_sum(samples))])
+    return markdown(["corpus", "bits", "rank 0", "rank 10", "difference"], rows)
 
 
 def _table(comparisons: list[Comparison]) -> str:
