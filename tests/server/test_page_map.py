@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -386,15 +385,4 @@ def test_the_map_is_for_everyone(browser: Any, atlas: Atlas, scheme: str, query:
     page = Watched(context.new_page(), atlas.service.address).open(query)
     until(page, SEEN)
     assert violations(page) == []
-    context.close()
-
-
-@pytest.mark.parametrize("width", [360, 820, 1600])
-@pytest.mark.parametrize("query", ["?view=map&region=0", "?view=map&q=common&point=1"])
-def test_the_map_stays_in_the_window(browser: Any, atlas: Atlas, width: int, query: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 740})
-    page = Watched(context.new_page(), atlas.service.address).open(query)
-    until(page, SEEN)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert re.search("view=map", page.url)
     context.close()

@@ -40,13 +40,8 @@ def _search(
     snapshot: Snapshot, shown: ShownMap, request: MapSearchRequest
 ) -> tuple[Callable[[int], Answer], Sought | None]:
     """A search for the best k documents, and the words to mark in them."""
-    text, id_, region, by, where = (
-        request.text,
-        request.id,
-        request.region,
-        request.by,
-        request.where,
-    )
+    text, id_, region = request.text, request.id, request.region
+    by, where = request.by, request.where
     if text is not None:
         return (
             lambda k: snapshot.search(text, k, by=by, where=where),

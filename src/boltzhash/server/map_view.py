@@ -182,24 +182,13 @@ class MapView:
 
 def _regions_as_json(regions: Regions) -> list[answers.Region]:
     anchors = np.round(regions.anchors * 65535).astype(np.int64).tolist()
+    parents = [parent if parent >= 0 else None for parent in regions.parents.tolist()]
+    spreads = [round(spread, 4) for spread in regions.spreads.tolist()]
     sizes = regions.sizes().tolist()
+    columns = zip(parents, anchors, spreads, sizes, regions.words, strict=True)
     return [
-        {
-            "parent": parent if parent >= 0 else None,
-            "x": x,
-            "y": y,
-            "spread": round(spread, 4),
-            "size": size,
-            "words": words,
-        }
-        for parent, (x, y), spread, size, words in zip(
-            regions.parents.tolist(),
-            anchors,
-            regions.spreads.tolist(),
-            sizes,
-            regions.words,
-            strict=True,
-        )
+        {"parent": parent, "x": x, "y": y, "spread": spread, "size": size, "words": words}
+        for parent, (x, y), spread, size, words in columns
     ]
 
 

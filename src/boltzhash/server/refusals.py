@@ -45,17 +45,10 @@ _CODES = {
     507: "disk_full",
 }
 _MORE_CODES = (
-    "collection_damaged",
-    "compressed_body",
-    "id_twice",
-    "missing_host",
-    "no_collection",
-    "no_such_document",
-    "other_site",
-    "read_only",
-    "writing_is_off",
+    "collection_damaged compressed_body id_twice missing_host no_collection no_such_document "
+    "other_site read_only writing_is_off"
 )
-CODES = (*_CODES.values(), *_MORE_CODES)
+CODES = (*_CODES.values(), *_MORE_CODES.split())
 
 
 class RefusedError(Exception):

@@ -13,6 +13,7 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
+    TypeAdapter,
     WithJsonSchema,
     model_validator,
 )
@@ -69,18 +70,7 @@ Id = Annotated[
     StringId | IntegerId,
     BeforeValidator(_integer_of),
     WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "maxLength": MAX_ID},
-                {"type": "integer", "minimum": -_INT64 - 1, "maximum": _INT64},
-                {
-                    "type": "object",
-                    "properties": {"int64": {"type": "string", "pattern": _DIGITS}},
-                    "required": ["int64"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
+        {"anyOf": [TypeAdapter(kind).json_schema() for kind in (StringId, IntegerId, LargeId)]}
     ),
 ]
 Text = Annotated[StrictStr, Field(max_length=MAX_QUERY)]

@@ -93,12 +93,8 @@ class Service:
         return await self._writes.run(partial(self.opened.write, work))
 
     def close(self) -> None:
-        for pool in (
-            self._reads,
-            self._slow_reads,
-            self._writes,
-            self.comparisons,
-            self.overviews,
-        ):
+        for pool in (self._reads, self._slow_reads, self._writes):
             pool.close()
+        self.comparisons.close()
+        self.overviews.close()
         self.opened.close()
