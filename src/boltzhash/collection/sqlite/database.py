@@ -111,7 +111,7 @@ class Database:
             raise
 
     def end(self) -> None:
-        with self.lock:
+        with self.lock, self.plain_errors():
             self._users = max(self._users - 1, 0)
             if self._users == 0 and self.connection.in_transaction:
                 self.connection.execute("COMMIT")
