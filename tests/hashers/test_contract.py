@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -240,6 +241,87 @@ def test_bad_n_bits_is_named(kind: str, texts: list[str], n_bits: Any) -> None:
         ValueError, match=f"n_bits must be a multiple of 8 between 8 and 4096, got {n_bits!r}"
     ):
         quick(kind, n_bits=n_bits).fit(texts)
+
+
+# By what is expected: wrong values, and the arguments of all hashers that they are wrong for.
+ARGUMENTS: dict[str, tuple[list[Any], str]] = {
+    "a positive integer": (
+        [0, 2.5, "10", True, None],
+        "n_components n_groups n_neighbors topic_dimensions adversary_steps graph__trees"
+        " training__batch_size text__max_words text__min_df",
+    ),
+    "a positive integer or None": (
+        [0, 1.5, "10"],
+        "n_directions pretraining_epochs training__epochs training__least_steps network__networks",
+    ),
+    "an integer of 0 or more": (
+        [-1, 2.5, "10", None],
+        "n_iterations network__hidden_units objective__prior_groups graph__neighbours",
+    ),
+    "an integer of 0 or more or 'full'": ([-1, 2.5, "half", True], "rank"),
+    "an integer of 0 or more or None": ([-1, 0.5], "neighbours__count"),
+    "an integer from 0 to 8": ([-1, 9], "order"),
+    "an integer from 0 to 100": ([-1, 101], "neighbours"),
+    "a number above 0": (
+        [0, -1, float("nan"), "fast", None],
+        "C temperature adversary_rate pretraining_rate training__learning_rate objective__kl_ramp",
+    ),
+    "a number above 0 or None": ([0.0, "far"], "network__input_length neighbours__nearness"),
+    "a number above 0( or None)?": ([0, "wide"], "initial_range"),
+    "a number above 0 and below 1": ([0.0, 1.0, None], "threshold graph__correlation"),
+    "a number above 0 and at most 1": ([0, 2], "text__max_df"),
+    "a number of at least 0": (
+        [-1, "much", None],
+        "code_noise ranking pair_weight topic_weight entropy_weight false_positives far_neighbours"
+        " objective__ranking neighbours__contrast graph__edge_weight",
+    ),
+    "a number of at least 0 or None": ([-1, "much"], "objective__label_weight"),
+    "a number of at least 0 and at most 1": ([-0.1, 1.1, None], "neighbours__with_label"),
+    "a number of at least 0 and below 1": ([-0.1, 1, None], "network__dropout neighbours__share"),
+    "a tuple of 2 values, each a number of at least 0": (
+        [0.1, (0, 1, 2), (0.5, -1), None],
+        "objective__kl_weight objective__decoder_noise",
+    ),
+    "a tuple of values, each a positive integer": (
+        [64, (8, 0), (10, 1.5)],
+        "hidden_units neighbours__dimensions",
+    ),
+    "True or False": (
+        ["yes", 1, None],
+        "word_importance chosen_noise network__unigram_start objective__label_guesses",
+    ),
+    "True or False or None": (["yes", 0], "neighbours__second_training"),
+    "one of 'codes', 'bits'": (["floats", None], "output"),
+    "one of 'topics', 'questions'": (["fun", None], "purpose"),
+    "one of 'cosine', 'steps'": (["never", None], "training__learning_rate_decay"),
+    "one of 'tfidf', 'root-tfidf', 'words'": (["bm25", None], "objective__target"),
+    "one of 'softmax', 'sigmoid'": (["probit", None], "objective__label_likelihood"),
+    "one of 'rearranged', 'printed'": (["tight", None], "objective__bound"),
+    "one of 'straight-through', .*'relax'": (["magic", None], "gradient objective__gradient"),
+    "'bits' or 'means' or None": (["codes", True], "neighbours__contrast_codes"),
+    "one of 'spanning', 'stars'": (["oak", None], "graph__tree"),
+    "one of 'latent', 'tfidf'": (["bm25", None], "graph__similarity"),
+    "one of .*english.*, or None .*": (["klingon"], "text__language"),
+    "a list of words or None": (["english", [1]], "text__stop_words"),
+    "a regular expression": (["("], "text__token_pattern"),
+    '"auto" or a torch device': (["abacus"], "training__device"),
+}
+UNDECLARED = {"n_bits", "random_state", "verbose", "text__stem"}  # tested by themselves, or any
+
+
+@hashers
+def test_bad_arguments_are_named(kind: str, texts: list[str]) -> None:
+    hasher = quick(kind)
+    unseen = hasher.get_params().keys() - hasher.recipe().keys() - UNDECLARED
+    for expected, (values, names) in ARGUMENTS.items():
+        for name in unseen.intersection(names.split()):
+            unseen.remove(name)
+            for value in values:
+                argument = name.rpartition("__")[2]
+                message = rf"{argument} must be {expected}, got .*{re.escape(repr(value))}"
+                with pytest.raises(ValueError, match=message):
+                    clone(hasher).set_params(**{name: value}).fit(texts)
+    assert not unseen
 
 
 @trained

@@ -18,7 +18,6 @@ from boltzhash import (
     RBSH,
     SNUH,
     VDSH,
-    Bound,
     Doc2hash,
     Neighbours,
     Network,
@@ -73,44 +72,8 @@ def test_nash_takes_every_gradient(texts: list[str], gradient: str) -> None:
     )
 
 
-def test_unknown_gradient_is_named(texts: list[str]) -> None:
-    for hasher in (
-        NASH(16, gradient="magic"),
-        SemanticHasher(16, objective=Bound(gradient="magic")),
-    ):
-        with pytest.raises(
-            ValueError, match=r"gradient must be one of 'straight-through'.*'magic'"
-        ):
-            hasher.set_params(**QUICK).fit(texts)
-
-
 def test_names_of_gradients_are_those_that_can_be_made() -> None:
     assert tuple(ESTIMATORS) == settings.ESTIMATORS
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        (BMSH, {"n_groups": 0}, "n_groups must be a positive integer, got 0"),
-        (GMSH, {"n_groups": -1}, "n_groups must be a positive integer, got -1"),
-        (RBSH, {"ranking": -1.0}, "ranking must be a number of at least 0, got -1.0"),
-        (
-            SemanticHasher,
-            {"objective__prior_groups": -1},
-            "prior_groups must be an integer of 0 or more, got -1",
-        ),
-        (
-            SemanticHasher,
-            {"objective__ranking": "much"},
-            "ranking must be a number of at least 0, got 'much'",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(
-    texts: list[str], kind: Any, arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(16).set_params(**arguments, **QUICK).fit(texts)
 
 
 def test_arguments_that_are_passed_on_are_shown() -> None:

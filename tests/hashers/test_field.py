@@ -40,30 +40,6 @@ def test_as_published_can_be_fitted(kind: Any, settings: dict[str, Any], texts: 
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        (WISH, {"topic_dimensions": 0}, "topic_dimensions must be a positive integer, got 0"),
-        (WISH, {"topic_weight": -1}, "topic_weight must be a number of at least 0, got -1"),
-        (AMMI, {"order": -1}, "order must be an integer from 0 to 8, got -1"),
-        (AMMI, {"order": 9}, "order must be an integer from 0 to 8, got 9"),
-        (AMMI, {"adversary_steps": 0}, "adversary_steps must be a positive integer, got 0"),
-        (AMMI, {"entropy_weight": -1}, "entropy_weight must be a number of at least 0, got -1"),
-        (MISH, {"false_positives": -1}, "false_positives must be a number of at least 0, got -1"),
-        (
-            MISH,
-            {"far_neighbours": "few"},
-            "far_neighbours must be a number of at least 0, got 'few'",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(
-    texts: list[str], kind: Any, arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(16).set_params(**arguments).fit(texts)
-
-
 def test_words_are_read_from_the_sum_of_topic_vectors() -> None:
     generator = torch.Generator().manual_seed(0)
     decoder = TopicDecoder(4, 3, 5, generator)

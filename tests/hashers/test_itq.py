@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.random import RandomState
@@ -58,9 +56,3 @@ def test_iterations_lower_the_loss(texts: list[str]) -> None:
     losses = ITQ(16).fit(texts).losses_
     assert len(losses) == 51
     assert losses[-1] < losses[0]
-
-
-@pytest.mark.parametrize("n_iterations", [-1, 2.5, "10", None])
-def test_bad_n_iterations_is_named(texts: list[str], n_iterations: Any) -> None:
-    with pytest.raises(ValueError, match="n_iterations must be an integer of 0 or more, got"):
-        ITQ(n_iterations=n_iterations).fit(texts)

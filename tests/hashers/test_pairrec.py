@@ -113,16 +113,3 @@ def test_as_published_is_what_the_authors_code_starts_with() -> None:
     }
     assert {name: settings[name] for name in expected} == expected
     assert PairRec.as_published(training__epochs=3).get_params()["training__epochs"] == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"neighbours": -1}, "neighbours must be an integer from 0 to 100, got -1"),
-        ({"neighbours": 101}, "neighbours must be an integer from 0 to 100, got 101"),
-        ({"pair_weight": -1}, "pair_weight must be a number of at least 0, got -1"),
-    ],
-)
-def test_bad_arguments_are_named(texts: list[str], arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PairRec(16).set_params(**arguments, **QUICK).fit(texts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.random import RandomState
@@ -121,16 +119,3 @@ def test_classifiers_that_cannot_tell_documents_apart_say_so() -> None:
     matrix = np.array([[1.0, 1], [1, 1.01], [1.01, 1]])
     with pytest.raises(TrainingError, match=r"try a larger C \(was 1\)"):
         SelfTaughtHashing(8).fit(matrix)
-
-
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ({"n_neighbors": 0}, "n_neighbors must be a positive integer, got 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a positive integer, got 2.5"),
-        ({"C": 0}, "C must be a number above 0, got 0"),
-    ],
-)
-def test_bad_arguments_are_named(texts: list[str], argument: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SelfTaughtHashing(**argument).fit(texts)

@@ -191,51 +191,6 @@ def test_targets_sum_to_the_number_of_different_words(texts: list[str]) -> None:
     assert set(quick(objective__target="words")._decoder_target(matrix).data) == {1.0}
 
 
-BAD_ARGUMENTS = {
-    "rank": ([-1, 2.5, "half", True], "rank must be an integer of 0 or more or 'full'"),
-    "n_components": ([0, -3, 1.5], "n_components must be a positive integer"),
-    "training__epochs": ([0, 1.5], "epochs must be a positive integer or None"),
-    "training__batch_size": ([0], "batch_size must be a positive integer"),
-    "network__hidden_units": ([-1], "hidden_units must be an integer of 0 or more"),
-    "training__learning_rate": (
-        [0, -1, float("nan"), "fast"],
-        "learning_rate must be a number above 0",
-    ),
-    "network__dropout": ([1, -0.1], "dropout must be a number of at least 0 and below 1"),
-    "objective__kl_weight": (
-        [0.1, (0, 1, 2)],
-        "kl_weight must be a tuple of 2 values, each a number of at least 0",
-    ),
-    "objective__kl_ramp": ([0], "kl_ramp must be a number above 0"),
-    "objective__decoder_noise": (
-        [(0.5, -1)],
-        r"decoder_noise must be a tuple of 2 values, each a number .* got \(0.5, -1\)",
-    ),
-    "objective__bound": (["tight"], "bound must be one of 'rearranged', 'printed', got 'tight'"),
-    "objective__target": (
-        ["bm25"],
-        "target must be one of 'tfidf', 'root-tfidf', 'words', got 'bm25'",
-    ),
-    "training__learning_rate_decay": (["never"], "must be one of 'cosine', 'steps', got 'never'"),
-    "network__input_length": ([0.0], "input_length must be a number above 0 or None, got 0.0"),
-    "text__language": (["klingon"], "language must be one of .* got 'klingon'"),
-    "text__stop_words": (["english"], "stop_words must be a list of words or None"),
-    "text__token_pattern": (["("], "token_pattern must be a regular expression"),
-    "text__max_words": ([0], "max_words must be a positive integer, got 0"),
-    "text__max_df": ([0, 2], "max_df must be a number above 0 and at most 1"),
-    "training__device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, (values, _) in BAD_ARGUMENTS.items() for value in values],
-)
-def test_bad_arguments_are_named(texts: list[str], name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=BAD_ARGUMENTS[name][1]):
-        quick(**{name: value}).fit(texts)
-
-
 @pytest.mark.parametrize("learning_rate", [10.0, 1e10, 1e30])
 def test_divergence_is_reported_and_leaves_nothing_fitted(
     texts: list[str], learning_rate: float

@@ -159,21 +159,3 @@ def test_as_published_is_what_the_authors_code_starts_with() -> None:
     }
     assert {name: settings[name] for name in expected} == expected
     assert SNUH.as_published(graph__trees=3).get_params()["graph__trees"] == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"graph__neighbours": -1}, "neighbours must be an integer of 0 or more, got -1"),
-        ({"graph__tree": "oak"}, "tree must be one of 'spanning', 'stars', got 'oak'"),
-        ({"graph__trees": 0}, "trees must be a positive integer, got 0"),
-        ({"graph__correlation": 1.0}, "correlation must be a number above 0 and below 1, got 1.0"),
-        ({"graph__edge_weight": -1}, "edge_weight must be a number of at least 0, got -1"),
-        ({"temperature": 0}, "temperature must be a number above 0, got 0"),
-        ({"initial_range": 0}, "initial_range must be a number above 0 or None, got 0"),
-        ({"graph__similarity": "bm25"}, "similarity must be one of 'latent', 'tfidf', got 'bm25'"),
-    ],
-)
-def test_bad_arguments_are_named(texts: list[str], arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SNUH(16).set_params(**arguments, **QUICK).fit(texts)

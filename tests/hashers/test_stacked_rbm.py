@@ -118,31 +118,6 @@ def test_small_corpora_get_enough_steps() -> None:
     assert StackedRBM(training=Training(epochs=3))._n_epochs(1000) == 3
 
 
-BAD_ARGUMENTS = {
-    "hidden_units": (
-        [500, (0,), (10, 1.5)],
-        "hidden_units must be a tuple of values, each a positive integer",
-    ),
-    "code_noise": ([-1.0, "loud"], "code_noise must be a number of at least 0"),
-    "threshold": ([0.0, 1.0], "threshold must be a number above 0 and below 1"),
-    "pretraining_epochs": ([0, 1.5], "pretraining_epochs must be a positive integer or None"),
-    "pretraining_rate": ([0.0], "pretraining_rate must be a number above 0"),
-    "training__epochs": ([0, 1.5], "epochs must be a positive integer or None"),
-    "training__batch_size": ([0], "batch_size must be a positive integer"),
-    "training__learning_rate": ([0, float("nan")], "learning_rate must be a number above 0"),
-    "training__device": (["abacus"], "device must be \"auto\" or a torch device, got 'abacus'"),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, (values, _) in BAD_ARGUMENTS.items() for value in values],
-)
-def test_bad_arguments_are_named(texts: list[str], name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=BAD_ARGUMENTS[name][1]):
-        quick(**{name: value}).fit(texts)
-
-
 def test_diverged_pretraining_is_reported_and_leaves_nothing_fitted(texts: list[str]) -> None:
     hasher = quick(pretraining_rate=1e38)
     message = r"pretraining diverged in epoch \d+ of layer 1.*pretraining_rate=1e\+38.*try 1e\+37"

@@ -143,27 +143,3 @@ def test_neighbours_can_be_left_out() -> None:
         texts
     )
     assert hasher.neighbour_choice_ is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"neighbours__dimensions": 64},
-            "dimensions must be a tuple of values, each a positive integer, got 64",
-        ),
-        ({"neighbours__dimensions": ()}, r"dimensions must be a tuple of values, each .* got \(\)"),
-        (
-            {"neighbours__dimensions": (8, 0)},
-            "dimensions must be a tuple of values, each a positive integer",
-        ),
-        (
-            {"neighbours__second_training": "yes"},
-            "second_training must be True or False or None, got 'yes'",
-        ),
-        ({"neighbours__count": -1}, "count must be an integer of 0 or more or None"),
-    ],
-)
-def test_what_cannot_be_is_named(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SemanticHasher(8).set_params(**arguments).fit(["a b", "b c"])
