@@ -36,6 +36,7 @@ from boltzhash.metrics import precision
 from experiments.results.files import Result, read_all, rounded, write
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances
+from experiments.runs.sweeps import CORRELATED_BITS
 
 BITS, SEEDS = 32, (0, 1)
 SHARES = (0, 25, 50, 100)  # per cent of the new documents that are from groups never seen
@@ -114,6 +115,7 @@ def fitted(how: str, scene: Scene, seed: int) -> Fitted:
     model = SemanticHasher(
         BITS,
         random_state=seed,
+        **CORRELATED_BITS,
         neighbours=Neighbours(second_training=scene.second_training),
     )
     start = time.process_time()

@@ -35,7 +35,15 @@ from boltzhash.hashers.shared.lsa import leading_directions
 from boltzhash.metrics import expected_precision
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances, sweep
-from experiments.runs.sweeps import LENGTHS, MAIN, Run, Settings, grid, unfinished
+from experiments.runs.sweeps import (
+    CORRELATED_BITS,
+    LENGTHS,
+    MAIN,
+    Run,
+    Settings,
+    grid,
+    unfinished,
+)
 
 PARTS = ("train", "val", "test")
 CORPORA = (*MAIN, "debian")
@@ -61,13 +69,14 @@ def embed(corpus: str, folder: Path) -> None:
 
 def from_features(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """SemanticHasher as it comes, reading the vectors and saying the words."""
-    hasher = SemanticHasher(bits, random_state=seed).fit(texts["train"], features=vectors["train"])
+    hasher = SemanticHasher(bits, random_state=seed, **CORRELATED_BITS)
+    hasher.fit(texts["train"], features=vectors["train"])
     return {part: hasher.transform(features=vectors[part]) for part in PARTS}
 
 
 def from_words(texts: Texts, vectors: Parts, bits: int, seed: int) -> PartCodes:
     """SemanticHasher as it comes, on the words alone."""
-    hasher = SemanticHasher(bits, random_state=seed).fit(texts["train"])
+    hasher = SemanticHasher(bits, random_state=seed, **CORRELATED_BITS).fit(texts["train"])
     return {part: hasher.transform(texts[part]) for part in PARTS}
 
 

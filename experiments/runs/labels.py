@@ -26,7 +26,7 @@ from boltzhash.text.tfidf import unit_rows
 from experiments.results.files import Result
 from experiments.runs.corpora import CORPORA, Corpus, Split, corpus
 from experiments.runs.runner import circumstances, every_param, identity, make, sweep
-from experiments.runs.sweeps import Run, Settings, unfinished
+from experiments.runs.sweeps import DEFAULT, Run, Settings, unfinished
 
 TEACHINGS = ("none", "0.1", "1", "random")
 LOGISTIC = "logistic-regression"
@@ -39,8 +39,8 @@ RIVALS = [
     Settings(LOGISTIC, "LogisticRegression"),
 ]
 OURS = [
-    Settings(name, name)
-    for name in ("SemanticHasher", "NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")
+    DEFAULT,
+    *(Settings(name, name) for name in ("NASH", "BMSH", "VDSH", "GMSH", "Doc2hash", "RBSH")),
 ]
 METHODS = {settings.name: settings for settings in (*OURS, *RIVALS)}
 

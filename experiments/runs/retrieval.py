@@ -25,11 +25,11 @@ from boltzhash.metrics.asking import Way
 from experiments.results.files import Result, rounded, write
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances, every_param, make
-from experiments.runs.sweeps import DEFAULT, Run, Settings, grid, unfinished
+from experiments.runs.sweeps import DEFAULT, Run, Settings, correlated, grid, unfinished
 
 COLLECTIONS = ("cran", "cisi", "npl", "scifact")
 BITS, SEEDS = 64, (0, 1, 2)
-STEMS = Settings("SemanticHasher-stems", "SemanticHasher", {"purpose": "questions"})
+STEMS = correlated("SemanticHasher-stems", purpose="questions")
 # The same with independent bits.
 FACTORISED_STEMS = Settings(
     "SemanticHasher-stems-rank-0",

@@ -35,6 +35,7 @@ from boltzhash.metrics import expected_precision
 from experiments.results.files import Result, read_all, rounded, write
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances
+from experiments.runs.sweeps import CORRELATED_BITS
 
 BATCH = 200
 FILES = {"newsgroups": "ng20", "reuters": "reuters", "tmc": "tmc", "debian": "debian"}
@@ -101,7 +102,7 @@ def measure_real(fit: Fit, device: str) -> Result:
 def make(fit: Fit, n_documents: int, device: str) -> SemanticHasher:
     epochs = math.ceil(fit.steps / math.ceil(n_documents / BATCH))
     training = Training(epochs=epochs, batch_size=BATCH, device=device)
-    return SemanticHasher(fit.bits, training=training, random_state=fit.seed)
+    return SemanticHasher(fit.bits, training=training, random_state=fit.seed, **CORRELATED_BITS)
 
 
 def result_of(

@@ -42,7 +42,7 @@ from experiments.runs.sweeps import (
     MAIN,
     PUBLISHED,
     Run,
-    Settings,
+    correlated,
     grid,
     objective,
     unfinished,
@@ -60,11 +60,7 @@ SMALL_DEVIATION = 0.1  # for couplings to be seen alone
 
 DOCUMENTS = 100  # of test, the first
 # The defaults of longer codes, at a length that can be enumerated.
-LONGER = Settings(
-    "SemanticHasher",
-    "SemanticHasher",
-    {"neighbours__contrast_codes": "bits", "neighbours__nearness": 2.0},
-)
+LONGER = correlated("SemanticHasher", neighbours__contrast_codes="bits", neighbours__nearness=2.0)
 TRAINED = grid(
     "shortcut-trained",
     [LONGER, PUBLISHED, objective(*CORRELATED, "printed", 0.0)],

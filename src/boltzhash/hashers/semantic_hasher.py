@@ -108,10 +108,11 @@ class SemanticHasher(BoltzmannHasher):
         The recipe that left-out settings follow (``PURPOSES``). "topics": near codes are of one topic.
         "questions": for documents that are asked questions, beside an index of their words, as
         ``boltzhash index`` learns: stems, few neighbours, one training.
-    rank : int or "full", default=10
-        Rank v of the couplings between bits, as in :class:`boltzhash.CorrSH`; 0 for none.
-    n_components : int, default=10
-        k, the components of the mixture in the bound, as in :class:`boltzhash.CorrSH`.
+    rank : int or "full", default=0
+        Rank v of the couplings between bits, as in :class:`boltzhash.CorrSH`; 0 for independent bits.
+    n_components : int, default=1
+        k, the components of the mixture in the bound, as in :class:`boltzhash.CorrSH`; independent
+        bits need one.
     neighbours : Neighbours or None, default=None
         How neighbours are found and what is learned from them.
     network : Networks or None, default=None
@@ -192,8 +193,8 @@ class SemanticHasher(BoltzmannHasher):
         n_bits: int = 64,
         *,
         purpose: str = "topics",
-        rank: int | str = 10,
-        n_components: int = 10,
+        rank: int | str = 0,
+        n_components: int = 1,
         neighbours: Neighbours | None = None,
         **shared: Any,
     ) -> None:
