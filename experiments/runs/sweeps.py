@@ -282,7 +282,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 AUTHORS: dict[str, Any] = {
     name: value
     for name, value in CorrSH.as_published().get_params().items()
-    if name.startswith(("objective__", "network__", "training__"))
+    if name.startswith(("objective__", "network__", "training__")) and name != "training__device"
 }
 
 

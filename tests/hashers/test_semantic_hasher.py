@@ -254,7 +254,7 @@ def test_a_diverged_fit_leaves_no_checkpoint(
 
 def test_networks_side_by_side_are_networks(texts: list[str]) -> None:
     """Two networks: what each says of a text from its own columns of the weights, in plain NumPy."""
-    hasher = quick(n_bits=24, network__networks=2).fit(texts)
+    hasher = quick(n_bits=24, rank=10, network__networks=2).fit(texts)
     assert hasher.tfidf_ is not None
     x = hasher.tfidf_.transform(texts).toarray()
     x *= hasher._network.input_length / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)

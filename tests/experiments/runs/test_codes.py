@@ -56,7 +56,7 @@ def test_a_picture_is_of_the_codes_of_the_test_documents(
         expected = np.nan_to_num(np.corrcoef(unpack(queries).T))
     kept = code_figures.square(found["code_correlation"], 16)
     above = np.triu_indices(16, 1)
-    assert kept[above] == pytest.approx(expected[above], abs=0.0005)
+    assert kept[above] == pytest.approx(expected[above], abs=0.0005 + 1e-12)  # three digits
     sigma = codes.mean_correlation(hasher.posterior(data.test.tfidf))
     assert found["learned_correlation"] == codes.above_diagonal(sigma)
     assert found["groups"] == (np.arange(20) % 4).tolist()
