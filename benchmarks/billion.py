@@ -19,7 +19,7 @@ CORES = 64  # of a machine that is rented by the hour; what is assumed of it is 
 DOLLARS = 0.05  # a core-hour, as in the table of steps
 
 
-def on_paper(ten_million: Results, search: Results, of_hnsw: float, cluster: Results) -> str:
+def on_paper(ten_million: Results, search: Results, cluster: Results) -> str:
     """As Markdown."""
     ten = ten_million["folder, 10000000 documents"]
     (scan,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
@@ -34,7 +34,7 @@ def on_paper(ten_million: Results, search: Results, of_hnsw: float, cluster: Res
         ["the codes", "80 MB", "8 GB, in memory"],
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines += ["", "**What breaks first**, in this order:", "", *breaks(ten, of_hnsw, cluster)]
+    lines += ["", "**What breaks first**, in this order:", "", *breaks(ten, cluster)]
     return "\n".join(lines)
 
 
@@ -88,7 +88,7 @@ def scanning(scan: Results) -> tuple[str, str]:
     )
 
 
-def breaks(ten: Results, of_hnsw: float, cluster: Results) -> list[str]:
+def breaks(ten: Results, cluster: Results) -> list[str]:
     add, sizes = ten["add"], ten["open"]["bytes"]
     driver = 60 * simulated(cluster, 10**9)
     return [
@@ -99,9 +99,7 @@ def breaks(ten: Results, of_hnsw: float, cluster: Results) -> list[str]:
         "at random, so that a word is as rare in each; boltzhash has nothing that asks several folders.",
         f"3. *The disk*: {TIMES * sizes['words'] / 1e9:,.0f} GB of words and "
         f"{TIMES * sizes['database'] / 1e9:,.0f} GB of texts no longer stay in the system's memory.",
-        f"4. *HNSW*, where it is used: {of_hnsw:.0f} bytes a document in PostgreSQL are "
-        f"{of_hnsw:.0f} GB.",
-        f"5. *The driver of an encoding cluster*: {driver:.0f} minutes, whatever machines there are.",
+        f"4. *The driver of an encoding cluster*: {driver:.0f} minutes, whatever machines there are.",
         "",
         "The codes themselves break last: 8 GB, scanned as fast as memory is read.",
     ]

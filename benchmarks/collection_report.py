@@ -59,10 +59,10 @@ def pages() -> dict[str, dict[str, str]]:
     return {
         "collections.md": {"costs": costs(collection)},
         "scale.md": {
-            "steps": steps(figures(engines, encoding, search, ten_million), ten_million),
+            "steps": steps(figures(engines, encoding, search), ten_million),
             "ten million": every_step(ten_million),
             "engines": engine_table(engines),
-            "billion": on_paper(ten_million, search, of_hnsw(ten_million), cluster),
+            "billion": on_paper(ten_million, search, cluster),
         },
         "retrieval.md": {"speed": word_costs(words)},
     }
@@ -124,18 +124,16 @@ class Figures(NamedTuple):
     encoded: float  # documents a second
     added_to_postgres: float
     in_postgres: float  # bytes a document
-    of_hnsw: float
     single: float  # ms of one query over ten million by ExactIndex
     batched: float  # queries a second
 
 
-def figures(engines: Results, encoding: Results, search: Results, measured: Results) -> Figures:
+def figures(engines: Results, encoding: Results, search: Results) -> Figures:
     (ten,) = (r for r in search["compared"] if (r["n"], r["bits"]) == (10_000_000, 64))
     return Figures(
         encoding["documents_per_second"]["texts → codes, 2 threads"],
         engines["postgres, 1000000 documents"]["documents a second"],
         in_postgres(engines),
-        of_hnsw(measured),
         ten["single_ms"],
         ten["queries_per_s"],
     )
@@ -274,13 +272,6 @@ STEPS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "map": ("map", lambda row: f"{row['points']:,} points"),
     "backup": ("backup", lambda row: size(row["bytes"])),
     "check": ("check", lambda row: "all of it"),
-    "approximate": (
-        "HNSW: built and measured; search by it",
-        lambda row: (
-            f"recall of the 10 nearest {row['about']['recall']}, {row['about']['queries']} questions, "
-            f"{row['about'].get('effort', 100)} candidates; {of_search(row, 'search')}"
-        ),
-    ),
     "rehash": ("rehash", lambda row: f"{row['documents a second']:,} documents/s"),
     "delete": (
         "deleting a tenth",
@@ -297,12 +288,12 @@ def large_steps(of: Figures) -> Iterator[list[str]]:
     n = 100_000_000
     yield [
         documents(n),
-        "PostgreSQL with HNSW; or codes in `ExactIndex`, texts elsewhere",
+        "codes in `ExactIndex`, texts in an engine",
         f"{seconds(n / of.encoded)} ○",
         f"{size(8 * n)} ○",
-        f"{size(n * of.in_postgres)} in PostgreSQL, {size(n * of.of_hnsw)} more with HNSW ○",
+        f"{size(n * of.in_postgres)} in PostgreSQL ○",
         f"{short(of.single * n / 1e7)} ms by `ExactIndex` ○",
-        f"{paid(n / of.added_to_postgres)} ○; HNSW see below",
+        f"{paid(n / of.added_to_postgres)} ○",
     ]
     n = 1_000_000_000
     yield [
@@ -325,7 +316,7 @@ def how_they_come_about(of: Figures) -> str:
         f"Beyond: encoding 20 Newsgroups at {of.encoded:,.0f} documents/s on {CORES} threads ●; "
         f"`ExactIndex` holds 8 bytes a document, takes {short(of.single)} ms for one query over 10 "
         f"million and answers {of.batched:,.0f} a second in batches ●; PostgreSQL "
-        f"{of.in_postgres:.0f} bytes a document and {of.of_hnsw:.0f} more for HNSW ●; adding "
+        f"{of.in_postgres:.0f} bytes a document ●; adding "
         f"{of.added_to_postgres:,.0f} documents/s to PostgreSQL ●, encoding included."
     )
 
@@ -347,15 +338,7 @@ def documents(n: int) -> str:
 
 
 def in_postgres(engines: Results) -> float:
-    """Bytes a document without HNSW."""
     return float(sum(engines["postgres, 1000000 documents"]["bytes a document"].values()))
-
-
-def of_hnsw(measured: Results) -> float:
-    """Bytes a document of HNSW, with the table of the distinct codes that it is over."""
-    one = measured["postgresql, 1000000 documents"]
-    sizes = one["approximate"]
-    return float((sizes["bytes"] - sizes["bytes before"]) / one["about"]["documents"])
 
 
 def engine_table(engines: Results) -> str:
@@ -368,19 +351,8 @@ def engine_table(engines: Results) -> str:
         found = [one.get(name) for one in columns.values()]
         return [f"{short(t['p50'])}, {short(t['p99'])}" if t else "–" for t in found]
 
-    def recall(one: Results) -> str:
-        about = one.get("approximate")
-        return f"{about['recall']}, {about['queries']}" if about else "–"
-
-    def built(one: Results) -> str:
-        return (
-            f"{one['build and measure it, s']:.0f} s" if "build and measure it, s" in one else "–"
-        )
-
-    def space(one: Results) -> str:
-        return f"{sum(one['bytes a document'].values()):.0f}" + (
-            " with HNSW" if recall(one) != "–" else ""
-        )
+    def space(one: Results) -> str:  # a result with an index has no bytes without it
+        return "–" if "approximate" in one else f"{sum(one['bytes a document'].values()):.0f}"
 
     rows = {
         "documents added a second": [f"{one['documents a second']:,}" for one in columns.values()],
@@ -388,22 +360,13 @@ def engine_table(engines: Results) -> str:
         "search, exact, with a filter (1 of 250)": times("search, exact, filter (1/250), ms"),
         "get, ms": times("get, ms"),
         "add one document, ms": times("add one document, ms"),
-        "search, approximate, ms": times("search, approximate, ms"),
-        "recall of the 10 nearest, queries": [recall(one) for one in columns.values()],
-        "to build and measure that index": [built(one) for one in columns.values()],
         "bytes a document": [space(one) for one in columns.values()],
         "load of the machine": [str(one.get("load average", "busy")) for one in columns.values()],
     }
     slow = engines["postgres, 1000000 documents"]["search, exact, ms"]["p50"]
-    index = engines["postgres, 200000 documents"]
-    a_document = index["build and measure it, s"] / index["documents"]
     after = (
         "Exact search is a scan, so its time grows with the documents and falls with cores: at 100 "
-        f"million PostgreSQL would take some {slow / 10:.0f} s on {CORES} ○, and HNSW is what to use "
-        f"there. Building HNSW took {1000 * a_document:.1f} ms a document; at 100 million that would be "
-        f"{a_document * 1e8 / 3600:.0f} hours ○ with PostgreSQL's default of 64 MB "
-        "`maintenance_work_mem`; give it what the graph takes while it is built, some 700 bytes a "
-        "document, and more workers before building at that size."
+        f"million PostgreSQL would take some {slow / 10:.0f} s on {CORES} ○."
     )
     lines = [f"| | {' | '.join(columns)} |", "|" + " --- |" * (1 + len(columns))]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]

@@ -32,14 +32,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--exact-only", action="store_true", help="build no approximate index")
     parser.add_argument("--output", default="benchmarks/results/engines.json")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="boltzhash-bench-"))
     try:
         with started(folder) as url:
-            has_index = not options.exact_only
-            results = measure(url, options.documents, options.bits, options.queries, has_index)
+            results = measure(url, options.documents, options.bits, options.queries)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     path = Path(options.output)
@@ -60,7 +58,7 @@ def started(folder: Path) -> Iterator[str]:
         running.cleanup()
 
 
-def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> dict[str, Any]:
+def measure(url: str, n: int, n_bits: int, n_queries: int) -> dict[str, Any]:
     hasher = ITQ(n_bits).fit([document["text"] for document in made_up(20_000, seed=1)])
     queries = [document["text"] for document in made_up(n_queries, seed=3)]
     with Collection.create(f"{url}#bench", hasher) as collection:
@@ -68,7 +66,6 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         collection.add(made_up(n, seed=2))
         added = time.perf_counter() - start
         exact = searches(collection, queries)
-        approximate = approximate_searches(collection, queries) if has_index else {}
         stats = collection.stats()
     return {
         "documents": n,
@@ -76,7 +73,6 @@ def measure(url: str, n: int, n_bits: int, n_queries: int, has_index: bool) -> d
         "seconds to add": round(added, 1),
         "documents a second": round(n / added),
         **exact,
-        **approximate,
         "bytes a document": stats["bytes_per_document"],
         "load average": round(os.getloadavg()[0], 1),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
@@ -113,21 +109,6 @@ def word_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
         "search, both, ms": _times(lambda i: collection.search(questions[i], by="both"), n),
         "search, both, filter (1/250), ms": _times(
             lambda i: collection.search(questions[i], by="both", where=some), n // 2
-        ),
-    }
-
-
-def approximate_searches(collection: Collection, queries: list[str]) -> dict[str, Any]:
-    start = time.perf_counter()
-    about = collection.build_approximate(queries)
-    built = time.perf_counter() - start
-    times = _times(lambda i: collection.search(queries[i], approximate=True), len(queries))
-    return {
-        "approximate": about,
-        "build and measure it, s": round(built, 1),
-        "search, approximate, ms": times,
-        "search, exact, with index, ms": _times(
-            lambda i: collection.search(queries[i], by="codes"), len(queries) // 2
         ),
     }
 

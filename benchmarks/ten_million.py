@@ -2,7 +2,7 @@
 
     python benchmarks/ten_million.py --at /data/library --documents 10000000
     python benchmarks/ten_million.py --at postgres --documents 1000000    # starts a server of its own
-    python benchmarks/ten_million.py --at 'postgresql:///db?options=-c%20maintenance_work_mem%3D6GB#it'
+    python benchmarks/ten_million.py --at 'postgresql:///db#it'
 
 Documents are made up: 20 to 60 words, as common as Zipf says, the 180 commonest being English stop
 words, two fifths of them from one of 200 topics; a year, a language and a price. One in a hundred is a
@@ -156,7 +156,7 @@ def located(at: str) -> Iterator[str]:
 def steps_to_do(run: Run, output: Path) -> list[str]:
     done = rows_of(output, run)
     possible = [step for step in STEPS if run.is_folder or step not in FOLDER_ONLY]
-    return [s for s in possible if s not in done and not (run.is_folder and s in SERVER_ONLY)]
+    return [step for step in possible if step not in done]
 
 
 def rows_of(output: Path, run: Run) -> Results:
@@ -461,18 +461,6 @@ def check(run: Run) -> Results:
         return taken.until_now()
 
 
-def build_approximate(run: Run) -> Results:
-    with Collection.open(run.at) as collection:
-        before = run.n_bytes(collection)
-        taken = Taken()
-        about = collection.build_approximate(questions()[:100])
-        times = taken.until_now()
-        asked = questions()[: run.questions]
-        found = times_of(lambda q: collection.search(q, approximate=True), asked)
-        sizes = {"bytes before": before, "bytes": run.n_bytes(collection)}
-        return {**times, "about": about, **named("search", found), **sizes}
-
-
 def delete(run: Run) -> Results:
     """A tenth of all documents in one call; what the next search takes, and which room is free."""
     asked = questions()
@@ -510,11 +498,10 @@ STEPS: dict[str, Callable[[Run], Results]] = {
     "backup": backup,
     "check": check,
     "rehash": rehash,
-    "approximate": build_approximate,
     "delete": delete,
     "add codes": add_codes,
 }
-FOLDER_ONLY, SERVER_ONLY = {"add codes"}, {"approximate"}
+FOLDER_ONLY = {"add codes"}
 
 
 # Time and memory

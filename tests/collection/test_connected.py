@@ -1,11 +1,9 @@
-"""What collections on engines do beyond the contract: secrets, models, recall, limits, other clients."""
+"""What collections on engines do beyond the contract: secrets, models, limits, other clients."""
 
 from __future__ import annotations
 
-import itertools
 import logging
 import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +11,10 @@ import numpy as np
 import pytest
 
 from boltzhash import LSH
-from boltzhash.codes import hamming
 from boltzhash.collection import Collection
 from boltzhash.collection.batches import CodedBatch, write_batches
 from boltzhash.collection.engines import parse_location
-from boltzhash.collection.filters import parse_where
 from boltzhash.collection.models import Coder
-from boltzhash.collection.recall import held_out_queries
 from boltzhash.corpus import Document
 from boltzhash.encoding.coding import Input, coded_documents
 from boltzhash.errors import CollectionBusyError, CollectionError
@@ -249,153 +244,7 @@ def test_odd_texts_come_back(url: str, name: str, hasher: LSH) -> None:
             assert collection.search("star", where={document.id: document.id}).ids == [document.id]
 
 
-# Approximate search
-
-
-@pytest.mark.engines
-def test_approximate_search_states_its_recall(url: str, name: str, long_hasher: LSH) -> None:
-    given = documents(2000)
-    queries = held_out_queries(Document(d["id"], d["text"]) for d in given)
-    with Collection.create(f"{url}#{name}", long_hasher) as collection:
-        collection.add(given)
-        with pytest.raises(ValueError, match="has no approximate index"):
-            collection.search("star", approximate=True)
-        with pytest.raises(ValueError, match="recall must be"):
-            collection.build_approximate(recall=1.2)
-        about = collection.build_approximate()
-        assert about["recall"] >= 0.95 or about["effort"] == 1000
-        assert collection.stats()["approximate"] == about
-        assert (about["k"], about["queries"]) == (10, 200)
-        assert about["recall"] == pytest.approx(recall(collection, queries, 10), abs=1e-4)
-        exact = collection.search(queries[0], 50, by="codes")
-        codes = long_hasher.transform([d["text"] for d in given])
-        distances = hamming(long_hasher.transform([queries[0]]), codes)[0]
-        assert exact.ids == np.argsort(distances, kind="stable")[:50].tolist()
-        near = collection.search(queries[0], 5, where={"even": True}, approximate=True)
-        assert all(id_ % 2 == 0 for id_ in near.ids)
-        assert len(near) == 5
-    with Collection.open(f"{url}#{name}") as collection:
-        assert collection.stats()["approximate"] == about
-
-
-def recall(collection: Any, queries: list[str], k: int) -> float:
-    shares = []
-    for query in queries:
-        furthest = collection.search(query, k, by="codes").distances[-1]
-        found = collection.search(query, k, approximate=True).distances
-        shares.append(np.mean(found <= furthest) * len(found) / k)
-    return float(np.mean(shares))
-
-
 # PostgreSQL
-
-
-@pytest.mark.engines
-def test_exact_search_does_not_use_the_index(
-    postgres_url: str, name: str, long_hasher: LSH
-) -> None:
-    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
-        collection.add(documents(3000))
-        collection.build_approximate(["star moon"])
-        run = partial(run_in, collection)
-        bits = "0" * 64
-        exact = (
-            "SELECT place FROM codes_1 ORDER BY hamming_distance(code, %s::bit(64)), place LIMIT 5"
-        )
-        near = (
-            "SELECT place FROM distinct_codes_1 AS near JOIN codes_1 USING (code) "
-            "ORDER BY near.code <~> %s::bit(64) LIMIT 5"
-        )
-        run("SET enable_seqscan = off")
-        assert "nearest" not in str(run(f"EXPLAIN {exact}", [bits]).fetchall())
-        assert "nearest" in str(run(f"EXPLAIN {near}", [bits]).fetchall())
-
-
-def set_scans(collection: Collection, *, on: bool) -> None:
-    """As if pgvector went on looking where its candidates are too few, or as if it did not."""
-    store: Any = collection.store
-    with store._connection() as connection:
-        connection.scans_on = on
-
-
-def sharing_codes(n_texts: int, n_each: int) -> list[dict[str, Any]]:
-    """So many documents of each text, and with it of a code, one text after the other."""
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS[:10], 4)) for _ in range(n_texts)]
-    return [{"id": i, "text": texts[i % n_texts]} for i in range(n_texts * n_each)]
-
-
-@pytest.mark.engines
-@pytest.mark.parametrize("scans_on", [True, False], ids=["pgvector 0.8", "as pgvector 0.7"])
-def test_documents_that_share_a_code_hide_no_others(
-    postgres_url: str, name: str, long_hasher: LSH, scans_on: bool
-) -> None:
-    """In a graph over all codes they did: 400 that are each other's nearest link to nobody else."""
-    given = sharing_codes(8, 400)
-    queries = [" ".join(pair) for pair in itertools.pairwise(WORDS)]
-    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
-        collection.add(given)
-        set_scans(collection, on=scans_on)
-        run_in(collection, "SET enable_seqscan = off")  # so few codes would be read without it
-        about = collection.build_approximate(queries, k=500, recall=1.0)
-        assert (about["effort"], about["recall"]) == (100, 1.0)
-        for query in queries:
-            for k in (10, 500):  # ties in the order of insertion
-                exact = collection.search(query, k, by="codes")
-                assert collection.search(query, k, approximate=True).ids == exact.ids
-
-
-@pytest.mark.engines
-def test_the_index_follows_what_is_written(
-    postgres_url: str, name: str, long_hasher: LSH, other_hasher: LSH
-) -> None:
-    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
-        collection.add(sharing_codes(20, 5))
-        collection.build_approximate(["star moon"])
-        collection.add([{"id": "new", "text": "anchor"}, {"id": "twin", "text": "anchor"}])
-        assert collection.search("anchor", 1, approximate=True).ids == ["new"]
-        collection.delete(["new"])
-        assert collection.search("anchor", 1, approximate=True).ids == ["twin"]
-        collection.upsert([{"id": "twin", "text": "sail"}, {"id": 0, "text": "sail"}])
-        assert collection.search("sail", 2, approximate=True).ids == [0, "twin"]
-        collection.delete([i for i in range(100) if i % 20])
-        run = partial(run_in, collection)
-        kept = run("SELECT code::text FROM distinct_codes_1 ORDER BY 1").fetchall()
-        assert kept == run("SELECT DISTINCT code::text FROM codes_1 ORDER BY 1").fetchall()
-        assert 1 < len(kept) < 5
-
-        collection.rehash(other_hasher)
-        for number in (1, 2):
-            assert run(f"SELECT to_regclass('distinct_codes_{number}')").fetchone() == (None,)
-        collection.add([{"id": "last", "text": "anchor"}])  # nothing is left that would miss them
-        collection.build_approximate(["star moon"])
-        assert collection.search("anchor", 1, approximate=True).ids == ["last"]
-
-
-@pytest.mark.engines
-@pytest.mark.parametrize("scans_on", [True, False], ids=["pgvector 0.8", "as pgvector 0.7"])
-def test_where_few_pass_a_filter_search_is_exact(
-    postgres_url: str, name: str, long_hasher: LSH, scans_on: bool
-) -> None:
-    """The index would have to be searched from end to end, and ends after so many codes."""
-    given = [{**d, "metadata": {"rare": d["id"] % 150 == 7}} for d in documents(3000)]
-    with Collection.create(f"{postgres_url}#{name}", long_hasher) as collection:
-        collection.add(given)
-        set_scans(collection, on=scans_on)
-        collection.build_approximate(["star moon"])
-        run_in(
-            collection, "SET enable_seqscan = off"
-        )  # so few codes would be read without the index
-        run_in(collection, "SET hnsw.max_scan_tuples = 300")
-        for query in ("star moon", "anchor", "sail butter"):
-            exact = collection.search(query, 10, by="codes", where={"rare": True})
-            found = collection.search(query, 10, where={"rare": True}, approximate=True)
-            assert (len(found), found.ids) == (10, exact.ids)
-        with collection.snapshot() as now:
-            few_pass = now._inner._codes.few_pass  # type: ignore[attr-defined]
-            assert few_pass(parse_where({"rare": True}), 10, 300)
-            assert not few_pass(parse_where({"rare": False}), 10, 300)
-            assert not few_pass(parse_where({"rare": True}), 10, 20_000)
 
 
 @pytest.mark.engines

@@ -784,13 +784,13 @@ def test_stats_are_the_same_whatever_keeps_them(engine: Any, hasher: Hasher) -> 
     stats = collection.stats()
     assert list(stats) == [
         *("documents", "no_known_word", "bits", "method", "passages", "features", "model"),
-        *("generation", "format_version", "unfinished", "rehash", "approximate", "bytes"),
+        *("generation", "format_version", "unfinished", "rehash", "bytes"),
         "bytes_per_document",
     ]
     assert (stats["documents"], stats["bits"], stats["method"]) == (9, 8, "LSH")
     assert stats["no_known_word"] == 1
     assert stats["model"] == hasher.fingerprint()
-    assert stats["unfinished"] is stats["rehash"] is stats["approximate"] is None
+    assert stats["unfinished"] is stats["rehash"] is None
     assert stats["generation"] == 2
     json.dumps(stats)
 
@@ -1070,9 +1070,3 @@ def test_words_and_codes_answer_as_in_a_folder(
         like, expected = collection.more_like("doc-7", 5), folder.more_like("doc-7", 5)
         assert (like.by, like.ids) == ("both", expected.ids)
     assert collection.search("moon bread", 5).by == "both"
-
-
-def test_what_has_no_measured_index_is_searched_exactly(engine: Any, hasher: Hasher) -> None:
-    collection = engine.empty(hasher)
-    with pytest.raises(ValueError, match="has no approximate index: call build_approximate"):
-        collection.search("star", approximate=True)

@@ -332,20 +332,6 @@ def test_a_rehash_reads_texts_and_so_takes_no_features(
     reader.close()
 
 
-def test_an_approximate_index_is_measured_with_features(collection: Any) -> None:
-    with pytest.raises(ValueError, match="pass features="):
-        collection.build_approximate()
-    vectors = VECTORS[:5] + np.float32(0.1)
-    if Path(collection.location).is_dir() or "lite.db" in collection.location:
-        with pytest.raises(ValueError, match=r"searched exactly|no approximate index"):
-            collection.build_approximate(features=vectors)
-        return
-    about = collection.build_approximate(features=vectors, k=3)
-    assert (about["queries"], about["k"]) == (5, 3)
-    assert 0 < about["recall"] <= 1
-    assert len(collection.search(features=QUERY, k=3, approximate=True)) == 3
-
-
 # The service
 
 

@@ -132,7 +132,6 @@ RUN: dict[str, list[tuple[str, str]]] = {
     "docs/scale.md": [
         ("from boltzhash import Collection", ENGINES),
         ("export PGPASSWORD", ENGINES),
-        ("library.build_approximate(queries)", ENGINES),
         ("boltzhash encode model corpus/ -o codes --ray", "tests/encoding/test_ray.py"),
         ("from boltzhash.collection.cluster", "tests/encoding/test_ray.py"),
     ],

@@ -141,10 +141,7 @@ def test_an_order_is_the_collections(served: Any, served_folder: Path, order: st
         ),
         ({"text": '"" - "'}, "has no word to search for"),
         ({"text": "moon", "order": "mood"}, "order must be one of distance, confidence, words"),
-        (
-            {"text": "moon", "order": "words", "by": "both"},
-            "order and approximate are for by='codes'",
-        ),
+        ({"text": "moon", "order": "words", "by": "both"}, "order is for by='codes'"),
         ({"text": "moon", "by": "mood"}, "Input should be 'both', 'words' or 'codes'"),
         ({"text": "moon", "rerank": True}, "Extra inputs are not permitted"),
     ],

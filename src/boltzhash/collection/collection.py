@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from boltzhash.arguments import Integer, Number, check
 from boltzhash.collection.batches import CodedBatch, WriteBatch, coded_batch, write_batches
 from boltzhash.collection.duplicates import MIN_SIMILARITY, DuplicateGroup
 from boltzhash.collection.engines import create_store, open_store, parse_location
@@ -18,7 +17,6 @@ from boltzhash.collection.models import (
     check_made_by,
     check_reads_texts,
 )
-from boltzhash.collection.recall import held_out_queries, least_effort
 from boltzhash.collection.requests import check_wait
 from boltzhash.collection.resuming import Trail, trail_of
 from boltzhash.collection.snapshot import Snapshot
@@ -187,7 +185,7 @@ class Collection:
             return now.get(id)
 
     def stats(self) -> dict[str, Any]:
-        """Documents, bits, model, generation, the recall of approximate search, and bytes."""
+        """Documents, bits, model, generation, and bytes."""
         with self.snapshot() as now:
             return now.stats()
 
@@ -305,46 +303,6 @@ class Collection:
         """
         check_reads_texts(hasher)
         self.store.rehash(Coder(hasher.fingerprint(), hasher), BATCH, on_batch)
-
-    def build_approximate(
-        self,
-        queries: Iterable[str] | None = None,
-        *,
-        k: int = 10,
-        recall: float = 0.95,
-        features: Any = None,
-    ) -> dict[str, Any]:
-        """Build the engine's approximate index and measure its recall, which ``stats`` then states.
-
-        ``queries`` are texts that are not in the collection; without them, halves of 200 documents
-        are used. A model that was fitted with features needs ``features`` of such queries, a row each.
-        The recall is the share of the k nearest that it finds; any document as near as
-        the true k-th counts. Searches look at as much as it takes to find ``recall`` of them, or at the
-        most that the engine allows. The result is kept with the collection, along with how it was
-        measured.
-        """
-        check("k", k, Integer(1))
-        check("recall", recall, Number(above=0, at_most=1))
-        hasher, texts = self.hasher, None if queries is None else list(queries)
-        if features is None and hasher.n_feature_columns is None and texts is None:
-            texts = held_out_queries(iter(self))
-        if texts == []:
-            raise ValueError(
-                "there is nothing to measure the recall with: no documents, no queries"
-            )
-        codes = hasher.encode(texts, features=features)
-        index, efforts = self.store.build_index()
-        with closing(self.store.snapshot()) as now:
-
-            def nearest(query: int, effort: int | None) -> list[int]:
-                hits = now.top_k(codes[query], k, [], effort=effort)
-                return [hit.distance for hit in hits if hit.distance is not None]
-
-            found = least_effort(nearest, len(codes), efforts, recall)
-            how = {"k": k, "queries": len(codes), "generation": now.state.generation}
-        about = {**index, "effort": found.effort, "recall": round(found.recall, 4), **how}
-        self.store.note_approximate(about)
-        return about
 
     def backup(self, path: str | Path) -> None:
         """A copy of one generation in a new folder, itself a collection."""

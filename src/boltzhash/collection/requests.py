@@ -21,7 +21,6 @@ class SearchRequest(NamedTuple):
     by: str
     order: str  # of what is found by codes
     conditions: list[Condition]
-    approximate: bool
     facets: list[str] | None
 
 
@@ -33,25 +32,24 @@ def checked_search(
     by: str | None = None,
     where: Where | None = None,
     order: str | None = None,
-    approximate: bool = False,
     facets: Sequence[str] | None = None,
 ) -> SearchRequest:
     """Refuse what the query cannot do, and choose how to search where nothing is said."""
     check("k", k, Integer(1))
     if order is not None:
         check_order(order)
-    of_codes = order is not None or approximate
+    of_codes = order is not None
     if by is None:
         by = natural_way(query, has_words=True, of_codes=of_codes)
     check_way(by, query, hasher, has_words=True)
     if by != "codes" and of_codes:
-        raise ValueError(f"order and approximate are for by='codes', got by={by!r}")
+        raise ValueError(f"order is for by='codes', got by={by!r}")
     if facets is not None:
         if isinstance(facets, str) or not all(isinstance(field, str) for field in facets):
             raise TypeError(f"facets must be a list of the names of fields, got {facets!r}")
         facets = list(dict.fromkeys(facets))
     conditions = parse_where(where)
-    return SearchRequest(int(k), by, order or DEFAULT_ORDER, conditions, approximate, facets)
+    return SearchRequest(int(k), by, order or DEFAULT_ORDER, conditions, facets)
 
 
 def check_wait(wait: float) -> None:

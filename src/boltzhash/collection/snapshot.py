@@ -134,7 +134,6 @@ class Snapshot:
         by: str | None = None,
         where: Where | None = None,
         order: str | None = None,
-        approximate: bool = False,
         facets: Sequence[str] | None = None,
     ) -> Answer:
         """The k documents that answer a text best, by its words and its code; or the nearest to a code.
@@ -151,8 +150,8 @@ class Snapshot:
         by : {"both", "words", "codes"}, optional
             What documents are found and ranked by: words and codes in one score
             (:mod:`boltzhash.search.relevance`), words alone (BM25), or codes alone. By default
-            "both"; "codes" if the query is a code or features alone, or if ``order`` or ``approximate``
-            is given; "words" if the model was fitted with features and the query comes without. The
+            "both"; "codes" if the query is a code or features alone, or if ``order`` is
+            given; "words" if the model was fitted with features and the query comes without. The
             answer says which.
         where : dict, optional
             Filters by metadata before the cut at k, for example
@@ -163,9 +162,6 @@ class Snapshot:
         order : {"distance", "confidence", "words"}, optional
             By codes: the order of the nearest 500. By Hamming distance (the default); by bits weighted
             by how sure the model is of the query's; or by the tf-idf cosine of their texts.
-        approximate : bool
-            By codes: ask the index of :meth:`Collection.build_approximate`, which is faster and may
-            miss documents.
         facets : list of str, optional
             Metadata fields whose values are counted over all documents that match: those that have a
             word of the query (and what ``where`` and the query demand), or by codes those that
@@ -182,7 +178,6 @@ class Snapshot:
             by=by,
             where=where,
             order=order,
-            approximate=approximate,
             facets=facets,
         )
         matching: Mask | None = None
@@ -248,18 +243,10 @@ class Snapshot:
     def _nearest(
         self, coded: CodedQuery, request: SearchRequest, *, whole: bool = False
     ) -> list[Hit]:
-        effort, index = None, self.state.approximate
-        if request.approximate:
-            if index is None:
-                raise ValueError(
-                    f"{self.location} has no approximate index: call build_approximate"
-                )
-            effort = int(index["effort"])
         hits = self._inner.top_k(
             code_of(self.hasher, coded),
             n_nearest(request.order, request.k),
             request.conditions,
-            effort=effort,
             whole=whole,
         )
         return reordered(request.order, coded, hits, self.hasher)[: request.k]
@@ -388,7 +375,7 @@ class Snapshot:
     # Keeping
 
     def stats(self) -> dict[str, Any]:
-        """Documents, bits, model, generation, the recall of approximate search, and bytes."""
+        """Documents, bits, model, generation, and bytes."""
         now, counts, size = self.state, self._inner.counts(), self._inner.sizes()
         n, passages = now.n_documents, {"words": self.passages, "passages": counts.passages}
         return {
@@ -405,7 +392,6 @@ class Snapshot:
             "rehash": {"model": now.next_model, "documents": counts.rehashed}
             if now.next_model
             else None,
-            "approximate": now.approximate,
             "bytes": size,
             "bytes_per_document": {
                 part: round(number / n, 1)

@@ -51,7 +51,6 @@ class State(NamedTuple):
     n_bits: int
     next_model: str | None  # the one that a rehash is switching to
     unfinished: dict[str, Any] | None  # where an interrupted add resumes
-    approximate: dict[str, Any] | None  # the approximate index with its recall
 
     @property
     def version(self) -> Version:
@@ -134,12 +133,6 @@ class Store(Protocol):
     def files_version(self, name: str) -> str | None:
         """Return what changes with each ``save_files``; None if there are no files."""
 
-    def build_index(self) -> tuple[dict[str, Any], list[int]]:
-        """Build the approximate index; return its description and the efforts it offers, ascending."""
-
-    def note_approximate(self, about: dict[str, Any]) -> None:
-        """Keep the description of the approximate index with its recall."""
-
 
 class StoreSnapshot(Protocol):
     """One generation, which threads may share; an error if it is used after ``close``.
@@ -157,10 +150,9 @@ class StoreSnapshot(Protocol):
         k: int,
         conditions: list[Condition],
         *,
-        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        """Return the nearest by (distance, insertion); with an effort, by the approximate index.
+        """Return the nearest by (distance, insertion).
 
         Where there are passages, a document's distance is that of its nearest; or, if ``whole``, that of
         the code of all of its text.

@@ -373,7 +373,5 @@ def test_what_cannot_be_asked_is_named(collection: Collection, hasher: ITQ) -> N
         collection.search("star", by="all")
     with pytest.raises(ValueError, match="compares words: search for a text, not for a code"):
         collection.search(hasher.transform(["star"])[0], by="both")
-    with pytest.raises(
-        ValueError, match="order and approximate are for by='codes', got by='words'"
-    ):
+    with pytest.raises(ValueError, match="order is for by='codes', got by='words'"):
         collection.search("star", by="words", order="words")

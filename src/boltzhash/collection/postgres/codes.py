@@ -1,4 +1,4 @@
-"""Codes: the nearest, exactly or by the approximate index, and those that a filter lets through."""
+"""Codes: the nearest, and those that a filter lets through."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ from boltzhash.collection.store import Mask, Places, Rows, State
 from boltzhash.search.hits import Hits
 
 _FEW = 10_000  # places that are looked up one by one instead of filtering all documents again
-CANDIDATES = [100, 200, 400, 1000]  # hnsw.ef_search; the last is pgvector's own limit
-_SCANNED = 20_000  # hnsw.max_scan_tuples, until a connection has used pgvector
-_TRIED = 2_000  # documents that a filter is tried on, by whole pages
-_MORE_THAN_ENOUGH = 4  # times k that a search of the index should come by, so as to have found k
-
 
 Run = Callable[..., Any]
 
@@ -27,9 +22,8 @@ Run = Callable[..., Any]
 class PostgresCodes:
     """The table of codes with a number; ``run`` gives the cursor of a statement that reads it."""
 
-    def __init__(self, run: Run, state: State, number: int, *, scans_on: bool) -> None:
-        self._run, self._state, self._number = run, state, number
-        self.scans_on = scans_on
+    def __init__(self, run: Run, state: State, number: int) -> None:
+        self._run, self._state = run, state
         self.table = f"codes_{number} AS codes"
         self.with_documents = f"{self.table} JOIN documents USING (place)"
 
@@ -68,52 +62,14 @@ class PostgresCodes:
         )
         return near, [bits, bits, radius, *where.parameters]
 
-    def nearest(
-        self, code: Codes, k: int, conditions: list[Condition], effort: int | None
-    ) -> tuple[str, list[Any]]:
-        """A statement for places and distances among which the k nearest are, and its parameters.
-
-        Exactly without an effort, and where too few documents pass the filter for the index to find k.
-        """
-        where, source = clause_of(conditions, "documents.fields"), self.source(conditions)
-        bits = bits_of(code.tobytes())
-        if effort is not None:
-            effort = min(max(k, effort), CANDIDATES[-1])
-            if conditions and self.few_pass(conditions, k, self._n_looked_at(effort)):
-                effort = None
-        if effort is None:
-            near = f"SELECT place, {distance_to(bits)} AS distance FROM {source} WHERE {where.sql}"
-            return near, [bits, *where.parameters]
-        self._run(f"SET LOCAL hnsw.ef_search = {effort}")
-        if self.scans_on:
-            self._run("SET LOCAL hnsw.iterative_scan = strict_order")  # k, even if filtered
-        near = (  # with ties, of which those that were inserted first are taken
-            f"SELECT place, distinct_codes.code <~> %s::bit({len(bits)}) AS distance "
-            f"FROM distinct_codes_{self._number} AS distinct_codes JOIN {source} USING (code) "
-            f"WHERE {where.sql} ORDER BY distance FETCH FIRST (%s) ROWS WITH TIES"
+    def nearest(self, code: Codes, k: int, conditions: list[Condition]) -> tuple[str, list[Any]]:
+        """A statement for places and distances of the k nearest, and its parameters."""
+        where, bits = clause_of(conditions, "documents.fields"), bits_of(code.tobytes())
+        near = (
+            f"SELECT place, {distance_to(bits)} AS distance FROM {self.source(conditions)} "
+            f"WHERE {where.sql} ORDER BY distance, place LIMIT %s"
         )
         return near, [bits, *where.parameters, k]
-
-    def _n_looked_at(self, effort: int) -> int:
-        """How many codes a search of the index goes through at most, to find some that pass a filter."""
-        if not self.scans_on:
-            return effort
-        (most,) = self._run("SELECT current_setting('hnsw.max_scan_tuples', true)").fetchone()
-        return int(most or _SCANNED)
-
-    def few_pass(self, conditions: list[Condition], k: int, n_looked_at: int) -> bool:
-        """Whether too few of so many codes belong to documents that a filter lets through.
-
-        It is tried on the documents of some pages, the same ones every time.
-        """
-        where = clause_of(conditions, "documents.fields")
-        share = min(1.0, _TRIED / max(1, self._state.n_documents))
-        tried, passing = self._run(
-            f"SELECT count(*), count(*) FILTER (WHERE {where.sql}) "
-            "FROM documents TABLESAMPLE SYSTEM (%s) REPEATABLE (0)",
-            [*where.parameters, 100 * share],
-        ).fetchone()
-        return bool(passing * n_looked_at < _MORE_THAN_ENOUGH * k * tried)
 
 
 class FilteredCodes:
@@ -157,5 +113,5 @@ class FilteredCodes:
 
 
 def distance_to(bits: str) -> str:
-    """The distance of a row; as a function it uses no index, which ``<~>`` would."""
+    """The distance of a row's code, for the bits as a parameter."""
     return f"hamming_distance(code, %s::bit({len(bits)}))"

@@ -11,7 +11,7 @@ from boltzhash.collection.locations import Location
 from boltzhash.errors import CollectionBusyError, CollectionError, needs_extra
 
 _VECTOR = (
-    "SELECT nspname, extversion !~ '^0[.][0-7]([.]|$)' FROM pg_extension "
+    "SELECT nspname FROM pg_extension "
     "JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'"
 )
 
@@ -28,7 +28,6 @@ class PostgresConnection:
         self._name = location.name
         self.shown = location.shown()
         self._wait = wait
-        self.scans_on = False  # HNSW, where its candidates are too few: pgvector from 0.8 on
         self.psycopg = self._connected()
 
     def _connected(self) -> Any:
@@ -46,7 +45,6 @@ class PostgresConnection:
         connection.execute(f"SET lock_timeout = {milliseconds}".encode())
         row = connection.execute(_VECTOR).fetchone()
         beside = f', "{row[0]}"' if row is not None else ""
-        self.scans_on = row is not None and bool(row[1])
         connection.execute(f'SET search_path = "{self._name}"{beside}'.encode())
 
     def close(self) -> None:

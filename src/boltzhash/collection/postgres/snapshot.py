@@ -73,7 +73,7 @@ class PostgresSnapshot:
     ) -> None:
         self.state = state
         self._store, self._connection = store, connection
-        self._codes = PostgresCodes(self._run, state, numbers.codes, scans_on=connection.scans_on)
+        self._codes = PostgresCodes(self._run, state, numbers.codes)
         self._next_codes = f"codes_{numbers.next_codes}"
         self._is_open = True
 
@@ -99,12 +99,9 @@ class PostgresSnapshot:
         k: int,
         conditions: list[Condition],
         *,
-        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
-        near, parameters = self._codes.nearest(code, k, conditions, effort)
-        nearest = f"SELECT * FROM ({near}) AS near ORDER BY distance, place LIMIT %s"
-        return self._hits(nearest, [*parameters, k])
+        return self._hits(*self._codes.nearest(code, k, conditions))
 
     def within(self, code: Codes, radius: int, conditions: list[Condition]) -> list[Hit]:
         return self._hits(*self._codes.within(code, radius, conditions))

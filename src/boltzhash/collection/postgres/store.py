@@ -13,16 +13,10 @@ from typing import Any
 from boltzhash.collection.keeping import copy_to_folder
 from boltzhash.collection.locations import Location
 from boltzhash.collection.models import Coder
-from boltzhash.collection.postgres.codes import CANDIDATES
 from boltzhash.collection.postgres.connection import PostgresConnection
 from boltzhash.collection.postgres.filters import original_text
 from boltzhash.collection.postgres.rows import DOCUMENT, bits_of, document_of, row_of
-from boltzhash.collection.postgres.schema import (
-    TABLES,
-    approximate,
-    create_codes,
-    drop_codes,
-)
+from boltzhash.collection.postgres.schema import TABLES, create_codes, drop_codes
 from boltzhash.collection.postgres.snapshot import Numbers, PostgresSnapshot, places_of
 from boltzhash.collection.postgres.words import WordsReader, WordsWriter, language_of
 from boltzhash.collection.store import (
@@ -45,8 +39,8 @@ from boltzhash.errors import CollectionBusyError, CollectionError
 from boltzhash.hashers import Hasher
 
 _STATE = (
-    "SELECT codes, next_codes, generation, token, n_documents, model, n_bits, next_model, unfinished, "
-    "approximate FROM state"
+    "SELECT codes, next_codes, generation, token, n_documents, model, n_bits, next_model, unfinished "
+    "FROM state"
 )
 _BESIDE = "beside/"  # tells files beside the documents from those of models
 _IDLE = 4  # connections that are kept
@@ -246,20 +240,6 @@ class PostgresStore:
             )
         return str(version) if version is not None else None
 
-    # Approximate search
-
-    def build_index(self) -> tuple[dict[str, Any], list[int]]:
-        with self.write() as transaction:
-            transaction.build_index()
-        with self._connection() as connection:
-            number = transaction.numbers.codes
-            connection.run(f"ANALYZE codes_{number}, distinct_codes_{number}")
-        return {"index": "hnsw"}, CANDIDATES
-
-    def note_approximate(self, about: dict[str, Any]) -> None:
-        with self.write() as transaction:
-            transaction.note_approximate(json.dumps(about))
-
 
 class PostgresTransaction:
     """See :class:`boltzhash.collection.store.Transaction`."""
@@ -379,19 +359,9 @@ class PostgresTransaction:
         if language_of(coder.hasher) != self._words.language():
             self.make_words(coder.hasher)
         self._run(
-            "UPDATE state SET model = %s, n_bits = %s, codes = next_codes, next_model = NULL, "
-            "approximate = NULL",
+            "UPDATE state SET model = %s, n_bits = %s, codes = next_codes, next_model = NULL",
             [coder.model, coder.hasher.n_bits],
         )
-
-    # Approximate search
-
-    def build_index(self) -> None:
-        self._run(approximate(self.numbers.codes))
-        self.note_approximate(None)  # until its recall is measured
-
-    def note_approximate(self, about: str | None) -> None:
-        self._run("UPDATE state SET approximate = %s", [about])
 
 
 def tables_of_codes(connection: PostgresConnection) -> list[int]:

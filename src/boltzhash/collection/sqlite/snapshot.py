@@ -114,7 +114,6 @@ class SqliteSnapshot:
         k: int,
         conditions: list[Condition],
         *,
-        effort: int | None = None,
         whole: bool = False,
     ) -> list[Hit]:
         allowed = self.copies.filter.allowed(self._reading, conditions)
@@ -271,5 +270,5 @@ class SqliteSnapshot:
 
 def state_of(row: StateRow) -> State:
     unfinished = None if row.unfinished is None else json.loads(row.unfinished)
-    parts = row.model, row.n_bits, row.next_model, unfinished, None
+    parts = row.model, row.n_bits, row.next_model, unfinished
     return State(row.generation, row.token, row.n_documents, *parts)

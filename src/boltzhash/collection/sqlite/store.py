@@ -277,15 +277,6 @@ class SqliteStore:
             return None
         return f"{found.st_ino} {found.st_mtime_ns}"  # the folder is replaced whole
 
-    def build_index(self) -> tuple[dict[str, Any], list[int]]:
-        raise ValueError(
-            f"{self.shown}: a collection in a folder is always searched exactly, in memory; it needs no "
-            "approximate index"
-        )
-
-    def note_approximate(self, about: dict[str, Any]) -> None:
-        raise NotImplementedError  # build_index has refused
-
 
 class SqliteTransaction:
     """See :class:`boltzhash.collection.store.Transaction`."""
