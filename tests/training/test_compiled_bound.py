@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from boltzhash.training import compiled_bound
-from boltzhash.training.compiled_bound import SampledCodes
+from boltzhash.training.compiled_bound import SampledCodes, Settings
 from boltzhash.training.draws import fill_normal, fill_uniform
-from boltzhash.training.fused.bound import Settings
 from composed_steps import NOISE, check_steps_at_once_learn_alike, composed_codes, settings
 from oracles import numbers
 from torch_threads import threads

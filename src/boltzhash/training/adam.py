@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from boltzhash.training.rows import _steps
-from boltzhash.training.words_gradient import (
-    BiasGradient,
-    Optimizer,
-    PatientAdam,
-    WordsGradient,
-)
+from boltzhash.training.words_gradient import PUT_OFF, WordsGradient
+
+
+class Optimizer(Protocol):
+    """What takes the steps of a fit; torch.optim.Adam is one."""
+
+    param_groups: list[dict[str, Any]]
+    state: Any
+
+    def zero_grad(self) -> None: ...
+
+    def step(self) -> None: ...
 
 
 def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
@@ -28,18 +37,38 @@ def adam_of(model: nn.Module, device: torch.device) -> Optimizer:
     return torch.optim.Adam(weights, fused=True)
 
 
-class CompiledAdam(PatientAdam):
-    """torch.optim.Adam with its defaults, for float32 weights on a CPU."""
+class CompiledAdam:
+    """torch.optim.Adam with its defaults, for float32 weights on a CPU.
+
+    Gives layers a place to leave the parts of their gradients; a weight's own ``grad`` then has what
+    others add to it. What is remembered is what torch.optim.Adam remembers, so that either can go on
+    from the other. It is no subclass of it: to make one imports torch's compiler, which takes a second.
+    """
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        settings = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
+        self.param_groups: list[dict[str, Any]] = [{"params": list(weights), **settings}]
+        self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
+        self._put_off: dict[Tensor, list[WordsGradient]] = {}
+        for weight in self.param_groups[0]["params"]:
+            self._put_off[weight] = []
+            setattr(weight, PUT_OFF, self._put_off[weight])
+
+    def zero_grad(self) -> None:
+        for weight in self.param_groups[0]["params"]:
+            weight.grad = None
+        for parts in self._put_off.values():
+            parts.clear()
 
     @torch.no_grad()
     def step(self) -> None:
         (group,) = self.param_groups
         threads = torch.get_num_threads()
         for p in group["params"]:
-            gradient = self.gradient_of(p)
+            gradient = self._gradient_of(p)
             if gradient is None:
                 continue
-            state = self.moments_of(p)
+            state = self._moments_of(p)
             state["step"] += 1
             numbers = _numbers(group, state["step"].item())
             moments = (state["exp_avg"].numpy(), state["exp_avg_sq"].numpy())
@@ -49,8 +78,24 @@ class CompiledAdam(PatientAdam):
                 by_output = gradient.by_output.numpy()
                 _steps.adam_of_words(*places, by_output, *words, numbers, threads)
             else:
-                assert not isinstance(gradient, BiasGradient)  # only layers on a GPU leave those
                 _steps.adam_dense(*places, gradient.contiguous().numpy(), numbers, threads)
+
+    def _moments_of(self, weight: Tensor) -> dict[str, Tensor]:
+        """The number of its steps and the averages of its gradient and of its square."""
+        state = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros(())
+            for name in ("exp_avg", "exp_avg_sq"):
+                state[name] = torch.zeros_like(weight)
+        return state
+
+    def _gradient_of(self, weight: Tensor) -> Tensor | WordsGradient | None:
+        """Whole, in parts if there is nothing else, or None if there is none."""
+        parts = self._put_off.get(weight, [])
+        if not parts:
+            return weight.grad
+        gradient = reduce(lambda some, more: some.plus(more), parts)
+        return gradient if weight.grad is None else gradient.whole(len(weight)) + weight.grad
 
 
 def _numbers(group: dict[str, Any], step: float) -> tuple[float, float, float, float, float, float]:

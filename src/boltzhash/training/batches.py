@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 
 from boltzhash.training.rows import RowNumbers as RowNumbers
-from boltzhash.training.rows import Rows, SparseRows, stacked
+from boltzhash.training.rows import Rows, SparseRows
 
 Matrix: TypeAlias = sparse.csr_matrix | NDArray[np.float32]  # words sparse, features dense
 Companions = Callable[[np.random.Generator], list[RowNumbers]]
@@ -31,23 +31,6 @@ class Batch(NamedTuple):
     neighbour: Rows | None = None  # the inputs of one near document of each
     labels: Rows | None = None  # how much each label counts; a row without any if none is known
     rows: Tensor | None = None  # the documents' numbers, for what a method knows of each
-    together: Rows | None = None  # inputs and then those of the neighbours, if they lie so already
-    of_run: dict[str, Tensor] | None = None  # what several steps compute once
-
-    def with_neighbour(self) -> Rows:
-        """The inputs of the documents, then of their neighbours."""
-        if self.together is not None:
-            return self.together
-        assert self.neighbour is not None
-        return stacked(self.inputs, self.neighbour)
-
-    def once(self, name: str, compute: Callable[[], Tensor]) -> Tensor:
-        """What is the same for all steps that are taken together."""
-        if self.of_run is None:
-            return compute()
-        if name not in self.of_run:
-            self.of_run[name] = compute()
-        return self.of_run[name]
 
 
 class Terms(NamedTuple):

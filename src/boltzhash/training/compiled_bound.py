@@ -1,13 +1,14 @@
 """One step of CorrSH on a CPU, compiled between the network and the decoder.
 
-The twin of :mod:`boltzhash.training.fused.bound`, for the same settings. Composed of distributions and
+For the settings that nearly all fits have: the rearranged bound (eq. 24 without its two energies),
+couplings of low rank, fair bits as the prior, straight-through gradients. Composed of distributions and
 estimators this is dozens of operations on small tensors, which take PyTorch longer to start than to run;
 here a document's numbers are read, summed and derived in one pass.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,7 +16,6 @@ from torch.autograd.function import once_differentiable
 
 from boltzhash.training.batches import Batch, Terms
 from boltzhash.training.draws import fill_normal, fill_uniform
-from boltzhash.training.fused.bound import Settings
 from boltzhash.training.networks import Autoencoder, InferenceNetwork, WordDecoder
 from boltzhash.training.objectives import (
     contrast_of_parts,
@@ -24,6 +24,18 @@ from boltzhash.training.objectives import (
     sign_codes,
 )
 from boltzhash.training.rows import _steps
+
+
+class Settings(NamedTuple):
+    """What a step needs to know of the model."""
+
+    rank: int
+    n_components: int
+    n_networks: int
+    straight_through: float  # the factor of its gradient
+    contrast_weight: float
+    temperature: float
+    compares_bits: bool  # or their means
 
 
 def takes(model: Autoencoder, batch: Batch) -> bool:

@@ -18,12 +18,11 @@ from boltzhash.codes import bit_balance, distinct, pack
 from boltzhash.errors import TrainingError
 from boltzhash.progress import progress
 from boltzhash.storage.folders import read_checkpoint, write_checkpoint
-from boltzhash.training.adam import adam_of
+from boltzhash.training.adam import Optimizer, adam_of
 from boltzhash.training.batches import Batch, Documents, Plan, Terms, take_batch
 from boltzhash.training.memory import kept_memory
 from boltzhash.training.replay import ReplayedSteps
 from boltzhash.training.step_threads import StepThreads
-from boltzhash.training.words_gradient import Optimizer
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached, register_parametrization
 
-from boltzhash.training import derivatives, fused
+from boltzhash.training import derivatives
 from boltzhash.training.derivatives import (
     DroppedWords,
     SparseProduct,
     drops_compiled,
     reads_compiled,
 )
-from boltzhash.training.fused.layers import DroppedLayer, SplitProduct, drops_in_kernel
 from boltzhash.training.products import (
     SideBySide,
     multiplies_compiled,
@@ -82,10 +81,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 def dropped_layer(layer: Linear, x: Rows, rate: float, generator: torch.Generator) -> Tensor:
     """relu(x W + b), then dropout."""
-    if drops_in_kernel(x, layer.weight, generator):
-        parts = (x, layer.weight, layer.bias)
-        dropped: Tensor = DroppedLayer.apply(*parts, rate, generator)  # type: ignore[no-untyped-call]
-        return dropped
     if reads_compiled(x, layer.weight, layer.bias, rate):
         on_cpu: Tensor = DroppedWords.apply(layer.weight, layer.bias, x, rate, generator)  # type: ignore[no-untyped-call]
         return on_cpu
@@ -108,11 +103,8 @@ def sparse_linear(x: Rows, weight: Tensor, bias: Tensor) -> Tensor:
     tensor([[6.5000]])
     """
     if isinstance(x, Tensor):
-        if not fused.fits(x):
-            return torch.addmm(bias, x, weight)
-        product: Tensor = SplitProduct.apply(x, weight)  # type: ignore[no-untyped-call]
-        return product + bias
-    product = SparseProduct.apply(weight, *x)  # type: ignore[no-untyped-call]
+        return torch.addmm(bias, x, weight)
+    product: Tensor = SparseProduct.apply(weight, *x)  # type: ignore[no-untyped-call]
     return product + bias
 
 

@@ -12,14 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, normalize
 
-from boltzhash.training import fused
 from boltzhash.training.derivatives import (
     DecodedInBlocks,
     DecodedLogLikelihood,
     decodes_in_blocks,
 )
 from boltzhash.training.distributions import BernoulliMixture, Boltzmann
-from boltzhash.training.fused.functions import WordLogLikelihood
 from boltzhash.training.gradients import straight_through
 from boltzhash.training.rows import Rows, SparseRows, row_sums
 
@@ -31,9 +29,6 @@ def word_log_likelihood(word_logits: Tensor, target: Rows) -> Tensor:
     sums there depend on the order in which threads finish.
     """
     if isinstance(target, Tensor):
-        if fused.fits(word_logits, target) and word_logits.dim() == 2:
-            value: Tensor = WordLogLikelihood.apply(word_logits, target)  # type: ignore[no-untyped-call]
-            return value
         return (target * word_logits.log_softmax(-1)).sum(-1)
     log_normalizer = word_logits.logsumexp(-1)
     rows = target.row_numbers()

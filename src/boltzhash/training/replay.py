@@ -3,8 +3,7 @@
 Launching the hundred small kernels of a step from Python takes ten times as long as running them. A
 graph launches them in one go, but repeats them exactly: all that changes from run to run must be on the
 GPU. So the documents, the order of an epoch, the learning rates and the place in it are there, and
-within an epoch the host neither sends nor asks for anything. What is the same for several steps is done
-once for all steps of a run.
+within an epoch the host neither sends nor asks for anything.
 """
 
 from __future__ import annotations
@@ -16,11 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from boltzhash.training import fused
+from boltzhash.training.adam import Optimizer
 from boltzhash.training.batches import Batch, Documents, Plan, RowNumbers, RowsOnDevice, Terms
-from boltzhash.training.fused.adam import OneKernelAdam
-from boltzhash.training.fused.chance import CountedChance
-from boltzhash.training.words_gradient import Optimizer
 
 WARM_UP = 3  # steps that are run before any are recorded, in which libraries set themselves up
 AT_ONCE = 16  # steps of a graph
@@ -38,7 +34,10 @@ class ReplayedSteps:
         device: torch.device,
     ) -> None:
         self._step = step
-        self.optimizer = _adam(model, device)
+        rate = torch.zeros((), device=device)
+        self.optimizer: Optimizer = torch.optim.Adam(
+            model.parameters(), lr=rate, fused=True, capturable=True
+        )
         self._batch_size = batch_size
         self._share = documents.neighbour_share
         self._n = documents.inputs.shape[0]
@@ -47,7 +46,7 @@ class ReplayedSteps:
         labels = documents.labels
         self._labels = None if labels is None else RowsOnDevice(labels, device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._generator = CountedChance(device)
+        self._generator = torch.Generator(device)
         self._graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}
         self._taken: dict[int, int] = {}  # steps with that many documents that were not replayed
         self._device = device
@@ -115,8 +114,7 @@ class ReplayedSteps:
             return
         if key not in self._graphs:
             graph = torch.cuda.CUDAGraph()
-            # Its state, as a generator of torch's own class: others are refused.
-            graph.register_generator_state(self._generator.graphsafe_get_state())
+            graph.register_generator_state(self._generator)
             self.optimizer.zero_grad()
             with torch.cuda.graph(graph, stream=self._stream):
                 self._run(*key)
@@ -127,12 +125,8 @@ class ReplayedSteps:
         places = self._places[: n_steps * n_rows]
         rows = self._order.index_select(0, places)
         rates = self._rates.index_select(0, self._numbers[:n_steps])
-        seeds = self._generator.seeds(n_steps)
-        of_run: dict[str, Tensor] = {}
-        seen = [
-            self._one(batch, of_run, rate, seed)
-            for batch, rate, seed in zip(rows.view(n_steps, n_rows), rates, seeds, strict=True)
-        ]
+        steps = zip(rows.view(n_steps, n_rows), rates, strict=True)
+        seen = [self._one(batch, rate) for batch, rate in steps]
         sums = torch.stack([term for terms in seen for term in (terms.reconstruction, terms.kl)])
         self._sums += n_rows * sums.view(-1, 2).sum(0)
         bits = torch.cat([terms.bits for terms in seen])
@@ -143,10 +137,9 @@ class ReplayedSteps:
         self._numbers += n_steps
         self._places += n_steps * n_rows
 
-    def _one(self, rows: Tensor, of_run: dict[str, Tensor], rate: Tensor, seed: Tensor) -> Terms:
+    def _one(self, rows: Tensor, rate: Tensor) -> Terms:
         """One step of these documents."""
-        self._generator.begin_step(seed)
-        terms = self._step(self._batch(rows)._replace(of_run=of_run))
+        terms = self._step(self._batch(rows))
         self.optimizer.zero_grad()
         terms.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for group in self.optimizer.param_groups:
@@ -158,21 +151,11 @@ class ReplayedSteps:
         targets = self._targets.take(rows)
         companions = tuple(self._inputs.take(c.index_select(0, rows)) for c in self._companions)
         labels = None if self._labels is None else self._labels.take(rows)
-        beside = together = None
-        if self._neighbour is None:
-            inputs = self._inputs.take(rows)
-        else:
+        beside = None
+        if self._neighbour is not None:
             neighbour = self._neighbour.index_select(0, rows)
             targets = torch.lerp(targets, self._targets.take(neighbour), self._share)
-            together = self._inputs.take(torch.cat([rows, neighbour]))
-            inputs, beside = together.chunk(2)
+            beside = self._inputs.take(neighbour)
+        read = (self._inputs.take(rows), targets)
         where = (self._progress, self._generator)
-        batch = Batch(inputs, targets, *where, companions, beside)
-        return batch._replace(labels=labels, rows=rows, together=together)
-
-
-def _adam(model: nn.Module, device: torch.device) -> Optimizer:
-    rate = torch.zeros((), device=device)
-    if fused.fits(rate):
-        return OneKernelAdam(model.parameters(), rate)
-    return torch.optim.Adam(model.parameters(), lr=rate, fused=True, capturable=True)
+        return Batch(*read, *where, companions, beside, labels=labels, rows=rows)

@@ -140,10 +140,9 @@ class BoltzmannHasher(DeepHasher):
         return Terms(loss, reconstruction, kl / self._n_networks(), posterior.location > 0)
 
     def _at_once(self, model: Autoencoder, batch: Batch) -> Terms | None:
-        """The same in few launches on a GPU, or compiled on a CPU, if that is there for all of it."""
-        from boltzhash.training import compiled_bound, fused
+        """The same compiled, on a CPU, if that is there for all of it."""
+        from boltzhash.training import compiled_bound
         from boltzhash.training.distributions import FairBits
-        from boltzhash.training.fused import bound
         from boltzhash.training.gradients import StraightThrough
         from boltzhash.training.tensors import linear_ramp
 
@@ -152,8 +151,10 @@ class BoltzmannHasher(DeepHasher):
         own = self._objective
         if self.rank == "full" or own.bound == "printed" or own.ranking or not is_usual:
             return None
+        if not compiled_bound.takes(model, batch):
+            return None
         n = self._n_networks()
-        settings = bound.Settings(
+        settings = compiled_bound.Settings(
             rank=int(self.rank),
             n_components=self.n_components,
             n_networks=n,
@@ -162,23 +163,8 @@ class BoltzmannHasher(DeepHasher):
             temperature=CONTRAST_TEMPERATURE,
             compares_bits=self._compares_bits(),
         )
-        if compiled_bound.takes(model, batch):
-            noise = float(linear_ramp(own.decoder_noise, batch.progress))
-            return compiled_bound.bound_terms(model, batch, self._beta(batch) / n, noise, settings)
-        if not bound.takes(model, batch, self.n_bits, settings):
-            return None
-        device = batch.progress.device
-
-        def on_device(value: Tensor | float) -> Tensor:
-            return fused.constant(value, device) if isinstance(value, float | int) else value
-
-        return bound.bound_terms(
-            model,
-            batch,
-            batch.once("beta", lambda: on_device(self._beta(batch) / n)),
-            batch.once("noise", lambda: on_device(linear_ramp(own.decoder_noise, batch.progress))),
-            settings,
-        )
+        noise = float(linear_ramp(own.decoder_noise, batch.progress))
+        return compiled_bound.bound_terms(model, batch, self._beta(batch) / n, noise, settings)
 
     def _parts(self, generator: Generator) -> dict[str, Any]:
         from boltzhash.training.distributions import BernoulliMixturePrior, FairBits

@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
 from boltzhash.training.draws import fill_normal
-from boltzhash.training.fused.functions import LowRankDraws
 
 
 class Covariance(Protocol):
@@ -60,10 +58,6 @@ class LowRankCovariance:
             empty = self.factor.new_empty((*batch, n, size), requires_grad=False)
             return fill_normal(empty, generator)
 
-        if len(batch) == 1 and fused.fits(location, self.deviation, self.factor):
-            parts = (location, self.deviation, self.factor)
-            drawn: Tensor = LowRankDraws.apply(*parts, epsilon(m + v))  # type: ignore[no-untyped-call]
-            return drawn
         around = self.deviation.unsqueeze(-2) * epsilon(m)
         if v > 0:
             around = around + epsilon(v) @ self.factor.mT

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from boltzhash.training import fused
 from boltzhash.training.distributions.bernoulli import Bernoulli, enumerate_codes
-from boltzhash.training.fused.functions import MixtureLogProb
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,6 @@ class BernoulliMixture:
 
         As with every distribution, s broadcasts against the batch: it may have dimensions in front.
         """
-        if (
-            fused.fits(self.logits, s)
-            and self.logits.dim() == 3
-            and s.shape == self.logits.shape[1:]
-        ):
-            value: Tensor = MixtureLogProb.apply(self.logits, s)  # type: ignore[no-untyped-call]
-            return value
         in_front = max(0, s.dim() - self.logits.dim() + 1)
         logits = self.logits[(slice(None), *[None] * in_front)]
         return Bernoulli(logits).log_prob(s).logsumexp(0) - math.log(self.n_components)
