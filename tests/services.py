@@ -180,6 +180,13 @@ def folder(tmp_path: Path, lsh: Hasher, documents: list[dict[str, Any]]) -> Path
     return _make(tmp_path / "collection", lsh, documents)
 
 
+@pytest.fixture
+def service(folder: Path) -> Iterator[Served]:
+    """A service over a collection of the test's own."""
+    with serving(folder) as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def served_folder(
     tmp_path_factory: pytest.TempPathFactory, corrsh: Hasher, documents: list[dict[str, Any]]

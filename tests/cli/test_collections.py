@@ -46,12 +46,6 @@ def test_index_refuses_what_is_there(made: Made) -> None:
     assert "another model" in refused("index", made.other, made.corpus, "-o", made.collection)
 
 
-def test_index_without_a_corpus_makes_nothing(made: Made, tmp_path: Path) -> None:
-    message = refused("index", made.model, tmp_path / "nothing.jsonl", "-o", tmp_path / "new")
-    assert "nothing.jsonl: expected a file or a folder" in message
-    assert not (tmp_path / "new").exists()
-
-
 def test_index_says_which_documents_mean_nothing(made: Made, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "odd.jsonl", [*RECORDS, {"id": "odd", "text": "xyzzy"}])
     result = run("index", made.model, corpus, "-o", tmp_path / "new")

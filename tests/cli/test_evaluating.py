@@ -141,16 +141,6 @@ def test_codes_without_questions_and_labels(made: Made) -> None:
     assert row.split()[:4] == ["ITQ", "32", "4", f"{model['agreement']['mean']:.3f}"]
 
 
-def test_codes_by_a_field(made: Made) -> None:
-    """A year is a label as good as any; documents of one year are of one topic by chance alone."""
-    shown = json.loads(succeed("evaluate", made.collection, "--labels", "year", "--json"))
-    counts = {"field": "year", "k": 59, "queries": 60, "among": 59, "without": 0}
-    assert shown["labels"] == {**counts, "chance": pytest.approx(5 / 59)}
-    assert shown["models"][0]["precision"]["mean"] == pytest.approx(5 / 59)  # all others are found
-    message = refused("evaluate", made.collection, "--labels", "topic")
-    assert message == "no document has a label in its field 'topic'"
-
-
 def test_lengths_and_methods_are_compared(made: Made) -> None:
     asked = ("evaluate", made.collection, "--bits", "8,64", "--method", "ITQ,LSH")
     result = run(*asked, "--labels", "year", "--json", "-q")

@@ -185,22 +185,12 @@ def test_a_collection_is_added_to_with_vectors(files: Files, tmp_path: Path) -> 
 def test_vectors_that_do_not_fit_are_named_and_leave_nothing(
     files: Files, library: Path, fitted: Fitted, tmp_path: Path
 ) -> None:
-    vectors = np.load(files.vectors)
-    bad = {
-        "few": vectors[:-1],
-        "wide": np.ones((60, 7)),
-        "nan": np.where(vectors > 3, np.nan, vectors),
-    }
-    for name, array in bad.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    for name, message in {
-        "few": "features must have one row per document, in the same order: got 59 rows for 60",
-        "wide": "features must have 6 columns, as they had in fit, got 7",
-        "nan": "features must be finite numbers, got nan in row ",
-    }.items():
-        given = (files.model, files.corpus, "--features", tmp_path / f"{name}.npy")
-        assert message in refused("index", *given, "-o", tmp_path / "library")
     output = ("-o", tmp_path / "library")
+    np.save(tmp_path / "wide.npy", np.ones((60, 7)))
+    given = (files.model, files.corpus, "--features", tmp_path / "wide.npy")
+    assert "features must have 6 columns, as they had in fit, got 7" in refused(
+        "index", *given, *output
+    )
     assert "pass features= (--features on the command line)" in refused(
         "index", files.model, files.corpus, *output
     )
@@ -209,7 +199,7 @@ def test_vectors_that_do_not_fit_are_named_and_leave_nothing(
     assert "leave the bad records out of both files" in refused(
         "index", files.model, files.corpus, "--features", files.vectors, "--skip-bad", *output
     )
-    assert names(tmp_path) == ["few.npy", "nan.npy", "wide.npy"]
+    assert names(tmp_path) == ["wide.npy"]
     assert "got 7" in refused("search", library, "--features", tmp_path / "wide.npy")
     assert "got 60 rows for 1 documents" in refused(
         "search", library, "one", "--features", files.vectors

@@ -306,38 +306,29 @@ def test_an_add_whose_corpus_has_changed_says_how_to_overwrite(made: Made, tmp_p
 
 
 INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+INTERRUPTED_IMPORT = f"""
+import sys
+class Hook:
+    def find_spec(self, name, *_):
+        if name == "{{0}}":
+            {INTERRUPT}
+sys.modules.pop("{{0}}", None)
+sys.meta_path.insert(0, Hook())
+from boltzhash.__main__ import run
+sys.exit(run())
+"""
 
 
 @pytest.mark.parametrize("module", ["argparse", "boltzhash.cli.parser"])
 def test_ctrl_c_while_the_command_is_imported(tmp_path: Path, module: str) -> None:
     """A module in its place, or a hook, sends the signal in the middle of that."""
-    program = f"""
-import sys
-class Hook:
-    def find_spec(self, name, *_):
-        if name == {module!r}:
-            {INTERRUPT}
-sys.modules.pop({module!r}, None)
-sys.meta_path.insert(0, Hook())
-from boltzhash.__main__ import run
-sys.exit(run())
-"""
-    result = run_apart("methods", program=program)
+    result = run_apart("methods", program=INTERRUPTED_IMPORT.format(module))
     assert result == Run(130, "", "boltzhash: interrupted\n")
 
 
 @pytest.mark.parametrize("module", ["torch", "boltzhash.training.loop"])
 def test_ctrl_c_while_torch_is_imported(fitted: Fitted, tmp_path: Path, module: str) -> None:
-    program = f"""
-import sys
-class Hook:
-    def find_spec(self, name, *_):
-        if name == {module!r}:
-            {INTERRUPT}
-sys.meta_path.insert(0, Hook())
-from boltzhash.__main__ import run
-sys.exit(run())
-"""
+    program = INTERRUPTED_IMPORT.format(module)
     result = run_apart("fit", fitted.corpus, "-o", tmp_path / "model", program=program)
     assert result == Run(130, "", "boltzhash: interrupted: nothing was kept\n")
     assert names(tmp_path) == []

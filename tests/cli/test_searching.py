@@ -10,15 +10,7 @@ import pytest
 import boltzhash
 from boltzhash.collection import Collection
 from command_line import Fitted, Made, Run, misused, refused, run, search_hits, succeed
-from small_corpus import DOCUMENTS, TOPICS, make_records, write_jsonl
-
-
-@pytest.mark.parametrize("topic", TOPICS)
-def test_search_finds_documents_of_the_topic(fitted: Fitted, topic: str) -> None:
-    query = " ".join(TOPICS[topic].split()[:4])
-    hits = search_hits(fitted.model, fitted.codes, query)
-    assert len(hits) == 10
-    assert sum(hit["id"].startswith(topic) for hit in hits) >= 8
+from small_corpus import DOCUMENTS, make_records, write_jsonl
 
 
 def test_search_prints_rank_distance_and_id(fitted: Fitted) -> None:

@@ -293,6 +293,12 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     made.close()
 
 
+@pytest.fixture
+def collection(engine: Engine, hasher: LSH) -> Collection:
+    """An empty one."""
+    return engine.create(hasher)
+
+
 def _fitted(n_bits: int, seed: int) -> LSH:
     texts = [f"{one} {other}" for one in WORDS for other in WORDS]
     return LSH(n_bits, random_state=seed, text=Text(max_df=1.0)).fit(texts)

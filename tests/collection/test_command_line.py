@@ -81,14 +81,6 @@ def test_from_a_corpus_without_a_model_to_answers(
     assert main(["index", str(corpus), "-o", new]) == 5
 
 
-def test_an_index_over_what_is_there_is_refused(
-    location: str, corpus: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["index", str(model), str(corpus), "-o", location]) == 0
-    assert main(["index", str(model), str(corpus), "-o", location]) == 5
-    assert "is already a collection: add to it with `boltzhash add`" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["index", "search", "stats", "serve"])
 @pytest.mark.parametrize("url", ["mysql://ann:hunter2@host/db", "http://ann:hunter2@host"])
 def test_an_engine_that_is_not_known_makes_no_folder(

@@ -19,12 +19,8 @@ from boltzhash import (
     SNUH,
     VDSH,
     Doc2hash,
-    Neighbours,
-    Network,
-    Networks,
     PairRec,
     SemanticHasher,
-    Training,
     load,
 )
 from boltzhash.codes import unpack
@@ -153,12 +149,6 @@ def test_rbsh_learns_how_important_words_are(texts: list[str], tmp_path: Path) -
     )
 
 
-def test_rbsh_from_features_weighs_words_only_where_they_are_read(texts: list[str]) -> None:
-    features = np.random.default_rng(0).normal(size=(len(texts), 6))
-    hasher = RBSH(16).set_params(word_importance=True, **QUICK).fit(texts, features=features)
-    assert hasher.weights_["hidden1.weight"].shape[0] == 6
-
-
 def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str]) -> None:
     """The vocabulary is that of scikit-learn's vectorizer with the arguments of the published code."""
     documents = [*texts, "rare words here", "rare a b c"]
@@ -174,27 +164,21 @@ def test_rbsh_as_published_preprocesses_texts_as_its_code_does(texts: list[str])
 
 
 @pytest.mark.parametrize(
-    "hasher",
+    ("hasher", "settings"),
     [
-        SemanticHasher(
-            16, network=Network(hidden_units=0), training=Training(epochs=20, device="cpu")
+        (SemanticHasher(16), {"training__epochs": 20}),
+        (
+            SemanticHasher(16),
+            {"training__epochs": 20, "network__networks": 2, "neighbours__count": 5},
         ),
-        SemanticHasher(
-            16,
-            network=Networks(hidden_units=0, networks=2),
-            neighbours=Neighbours(count=5),
-            training=Training(epochs=20, device="cpu"),
-        ),
-        VDSH(
-            16,
-            network=Network(hidden_units=0),
-            training=Training(epochs=60, learning_rate=0.02, device="cpu"),
-        ),
+        (VDSH(16), {"training__epochs": 60, "training__learning_rate": 0.02}),
     ],
     ids=["one network", "two networks", "VDSH"],
 )
-def test_without_hidden_layers_the_posterior_is_linear(hasher: Any, texts: list[str]) -> None:
-    hasher.fit(texts)
+def test_without_hidden_layers_the_posterior_is_linear(
+    hasher: Any, settings: dict[str, Any], texts: list[str]
+) -> None:
+    hasher.set_params(network__hidden_units=0, training__device="cpu", **settings).fit(texts)
     weights = hasher.weights_
     assert not any(name.startswith("hidden") for name in weights)
     x = hasher._network_input(hasher.tfidf(texts)).toarray()

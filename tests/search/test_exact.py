@@ -352,14 +352,11 @@ def test_a_mask_must_have_a_bool_a_code(allowed: Any, came: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "2"])
-def test_a_radius_is_an_integer_of_0_or_more(wrong: Any) -> None:
-    index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
+def test_radius_and_threads_are_integers(wrong: Any) -> None:
+    index, queries = ExactIndex(np.zeros((3, 2), dtype=np.uint8)), np.zeros((1, 2), dtype=np.uint8)
     with pytest.raises(ValueError, match=f"radius must be an integer of 0 or more, got {wrong!r}"):
-        index.within(np.zeros((1, 2), dtype=np.uint8), wrong)
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1.5])
-def test_threads_are_an_integer_of_1_or_more(wrong: Any) -> None:
-    index = ExactIndex(np.zeros((3, 2), dtype=np.uint8))
+        index.within(queries, wrong)
     with pytest.raises(ValueError, match=f"threads must be a positive integer, got {wrong!r}"):
-        index.search(np.zeros((1, 2), dtype=np.uint8), threads=wrong)
+        index.search(queries, threads=wrong)
+    with pytest.raises(ValueError, match="threads must be a positive integer, got 0"):
+        index.search(queries, threads=0)

@@ -218,17 +218,6 @@ def test_another_corpus_is_refused(finder: Finder, changed: list[Document], prob
     assert str(raised.value) == f"the corpus is not the one that was encoded: {problem}"
 
 
-def test_codes_of_another_width_are_refused() -> None:
-    finder = Finder(HASHER, np.zeros((3, 2), dtype=np.uint8), [0, 1, 2])
-    with pytest.raises(ValueError, match="holds codes of 16 bits, the queries have 8"):
-        finder.find(["apple"], 1)
-
-
-def test_one_id_a_code() -> None:
-    with pytest.raises(ValueError, match="120 codes and 119 ids"):
-        Finder(HASHER, CODES, list(range(119)))
-
-
 class FirstNumbers:
     """Hashes by the signs of a query's features: what a finder needs of a hasher that has some."""
 

@@ -98,16 +98,6 @@ def test_a_further_order_is_a_line_in_the_table(
     assert [hit["id"] for hit in hits] == nearest[::-1]
 
 
-def test_an_order_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with (
-        Collection.create(tmp_path / "c", LSH(64).fit(["red", "blue"])) as collection,
-        pytest.raises(
-            ValueError, match="order must be one of distance, confidence, words, got 'mood'"
-        ),
-    ):
-        collection.search("red", order="mood")
-
-
 def test_confidence_counts_bits_by_how_sure_the_model_is(tmp_path: Path) -> None:
     words = "star planet moon orbit comet bread butter oven".split()
     texts = [f"{one} {other}" for one in words for other in words]

@@ -166,14 +166,6 @@ def test_the_page_asks_for_the_key_as_a_password(browser: Any, folder: Path) -> 
         context.close()
 
 
-def test_the_first_page_leads_to_the_others(watched: Watched) -> None:
-    page = watched.open()
-    page.locator(".ways a", has_text="Duplicates").click()
-    page.wait_for_selector(".group")
-    page.go_back()
-    page.wait_for_selector(".ways a")
-
-
 def test_why_more_like_this_and_back(watched: Watched, site: Any) -> None:
     page = watched.open("?q=captain+ship")
     before = titles(page)

@@ -547,19 +547,18 @@ def test_a_compressed_body_is_told_that_it_is(served: Any) -> None:
     assert answer.status_code == 200
 
 
-def test_half_a_request_is_none(serve: Callable[..., Any], folder: Path) -> None:
+def test_half_a_request_is_none(service: Any) -> None:
     """Even where the half that came is JSON."""
     body = b'{"documents": [{"id": "half", "text": "moon"}]}'
-    with serve(folder) as service:
-        with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
-            connection.sendall(
-                b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900\r\n"
-                b"content-type: application/json\r\nauthorization: Bearer a-key-for-tests\r\n\r\n"
-                + body
-            )
-        assert until(lambda: 'status="499"' in service.client.get("/metrics").text)
-        assert service.post("/v1/documents/get", ids=["half"]).json()["documents"] == []
-        assert "Traceback" not in service.log.read_text()
+    with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+        connection.sendall(
+            b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900\r\n"
+            b"content-type: application/json\r\nauthorization: Bearer a-key-for-tests\r\n\r\n"
+            + body
+        )
+    assert until(lambda: 'status="499"' in service.client.get("/metrics").text)
+    assert service.post("/v1/documents/get", ids=["half"]).json()["documents"] == []
+    assert "Traceback" not in service.log.read_text()
 
 
 def test_a_writer_elsewhere_is_waited_for_and_then_named(

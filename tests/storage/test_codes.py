@@ -33,6 +33,11 @@ def write(folder: Path, n: int = 5, **changes: Any) -> Path:
     return folder
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "codes")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -204,15 +209,13 @@ def refusal(folder: Path, model: str = MODEL) -> str:
     return str(raised.value)
 
 
-def test_codes_of_another_model(tmp_path: Path) -> None:
-    folder = write(tmp_path / "codes")
+def test_codes_of_another_model(folder: Path) -> None:
     assert refusal(folder, model="another") == (
         f"{folder} was encoded by another model: encode the corpus again with this one"
     )
 
 
-def test_codes_of_a_newer_format(tmp_path: Path) -> None:
-    folder = write(tmp_path / "codes")
+def test_codes_of_a_newer_format(folder: Path) -> None:
     change_config(folder, format_version=FORMAT_VERSION + 1)
     assert refusal(folder) == (
         f"{folder} has format version {FORMAT_VERSION + 1}, this boltzhash reads "
@@ -220,8 +223,7 @@ def test_codes_of_a_newer_format(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_of_something_else(tmp_path: Path) -> None:
-    folder = write(tmp_path / "codes")
+def test_a_folder_of_something_else(folder: Path) -> None:
     change_config(folder, format="boltzhash model")
     assert refusal(folder) == f"{folder} holds a 'boltzhash model'; expected a 'boltzhash codes'"
 
@@ -237,8 +239,7 @@ def test_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", ["", "{", "[]", "null", "{}", '{"format": "boltzhash codes"}'])
-def test_a_config_that_is_none(tmp_path: Path, config: str) -> None:
-    folder = write(tmp_path / "codes")
+def test_a_config_that_is_none(folder: Path, config: str) -> None:
     (folder / "config.json").write_text(config)
     assert refusal(folder).startswith(f"{folder / 'config.json'} is damaged or not ours: ")
 
@@ -254,8 +255,7 @@ def test_a_truncated_array(tmp_path: Path, name: str, kept: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["codes.npy", "ids.jsonl", "no_known_word.npy"])
-def test_a_missing_file(tmp_path: Path, name: str) -> None:
-    folder = write(tmp_path / "codes")
+def test_a_missing_file(folder: Path, name: str) -> None:
     (folder / name).unlink()
     message = refusal(folder)
     assert message.startswith(f"{folder} is damaged: ")
@@ -288,9 +288,8 @@ def save_codes(codes: Any) -> Callable[[Path], None]:
     ids=["an id less", "an id more", "a code less", "wider", "dtype", "n_documents", "n_bits"],
 )
 def test_files_that_do_not_belong_together(
-    tmp_path: Path, damage: Callable[[Path], None], came: str
+    folder: Path, damage: Callable[[Path], None], came: str
 ) -> None:
-    folder = write(tmp_path / "codes")
     damage(folder)
     message = refusal(folder)
     assert message.startswith(f"{folder} is damaged: expected ")
@@ -298,21 +297,18 @@ def test_files_that_do_not_belong_together(
 
 
 @pytest.mark.parametrize("n_bits", [None, "16", [16]])
-def test_a_number_of_bits_that_is_no_number(tmp_path: Path, n_bits: object) -> None:
-    folder = write(tmp_path / "codes")
+def test_a_number_of_bits_that_is_no_number(folder: Path, n_bits: object) -> None:
     change_config(folder, n_bits=n_bits)
     assert str(folder) in refusal(folder)
 
 
 @pytest.mark.parametrize("line", ["", "{", "nul"])
-def test_an_id_that_is_no_json(tmp_path: Path, line: str) -> None:
-    folder = write(tmp_path / "codes")
+def test_an_id_that_is_no_json(folder: Path, line: str) -> None:
     damage_ids(lambda lines: [*lines[:-1], line + "\n"])(folder)
     assert refusal(folder).startswith(f"{folder} is damaged: ")
 
 
-def test_nothing_is_unpickled(tmp_path: Path) -> None:
-    folder = write(tmp_path / "codes")
+def test_nothing_is_unpickled(folder: Path) -> None:
     np.save(folder / "codes.npy", np.array([object], dtype=object), allow_pickle=True)
     assert refusal(folder).startswith(f"{folder} is damaged: ")
 

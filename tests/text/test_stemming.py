@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pytest
 import Stemmer
 
 from boltzhash import ITQ, Text, load
@@ -103,8 +102,3 @@ def test_a_language_whose_stop_words_are_not_known_has_stems() -> None:
     tfidf = TfIdf(language="finnish", stem=True, max_df=1.0)
     tfidf.fit_transform(["talossa", "talossani", "kirja"])
     assert tfidf.words_ == ["kirja", "talossa"]
-
-
-def test_a_language_without_a_stemmer_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"language must be one of .* got 'klingon'"):
-        TfIdf(language="klingon", stop_words=[], stem=True).fit_transform(["a b", "b c"])

@@ -28,11 +28,9 @@ from boltzhash.collection.sqlite.database import DATABASE, Database
 from boltzhash.collection.sqlite.store import SqliteStore, SqliteTransaction
 from boltzhash.encoding.coding import Coded
 from boltzhash.errors import (
-    ChangedDocumentsError,
     CollectionBusyError,
     CollectionError,
     CollectionGoneError,
-    DuplicateIdError,
 )
 from boltzhash.search import compiled, multi_index
 from snapshots import Newest
@@ -681,65 +679,7 @@ def test_a_writer_notices_that_another_has_rehashed(filled: Path, other_hasher: 
 # Adding that goes on
 
 
-@pytest.mark.usefixtures("_small_batches")
-def test_an_interrupted_adding_goes_on(path: Path, long_hasher: LSH) -> None:
-    def interrupted() -> Iterator[dict[str, Any]]:
-        yield from documents(40)
-        raise Stop
-
-    with Collection.create(path, long_hasher) as collection:
-        with pytest.raises(Stop):
-            collection.add_resumably(interrupted(), "all of them")
-        unfinished = Newest(collection).state.unfinished
-        assert unfinished == collection.stats()["unfinished"]
-        assert unfinished is not None
-        assert len(unfinished.pop("checksum")) == 64
-        assert unfinished == {"name": "all of them", "done": 32, "last_id": 31}
-        with pytest.raises(ValueError, match="number 31 must have the id 31, got 32"):
-            collection.add_resumably(documents(100, start=1), "all of them")
-        with pytest.raises(ValueError, match="number 31 must have the id 31, got no more"):
-            collection.add_resumably(documents(20), "all of them")
-        for change in ({"text": "cleaned"}, {"metadata": {"parity": 2}}):
-            others = ({**d, **change} if d["id"] == 7 else d for d in documents(100))
-            with pytest.raises(ChangedDocumentsError, match="up to number 31 are no longer those"):
-                collection.add_resumably(others, "all of them")
-        assert collection.add_resumably(documents(100), "all of them") == 68
-        assert [document.id for document in collection] == list(range(100))
-        assert Newest(collection).state.unfinished is None
-        with pytest.raises(DuplicateIdError):
-            collection.add_resumably(documents(100), "all of them")
-
-
-def test_an_unfinished_addition_can_be_given_up(path: Path, long_hasher: LSH) -> None:
-    with Collection.create(path, long_hasher) as collection:
-        collection.add(documents(3))
-        note = {"name": "all of them", "done": 3, "last_id": 2}
-        with collection.store.write() as transaction:
-            transaction.note_unfinished(note)
-        assert Newest(collection).state.unfinished == note
-        with collection.store.write() as transaction:
-            transaction.note_unfinished(None)
-        assert Newest(collection).state.unfinished is None
-        assert len(collection) == 3
-
-
 # Copies
-
-
-def test_a_backup_is_a_collection(filled: Path, tmp_path: Path, hasher: LSH) -> None:
-    with Collection.open(filled) as collection:
-        collection.delete([4])
-        collection.backup(tmp_path / "backup")
-        expected = answers(collection)
-        with pytest.raises(FileExistsError, match="a backup goes into a new folder"):
-            collection.backup(tmp_path / "backup")
-        collection.delete([5])
-    with Collection.open(tmp_path / "backup") as backup:
-        assert answers(backup) == expected
-        Newest(backup).check()
-        backup.add([{"id": 4, "text": "star"}])
-        assert backup.search("star planet", 100).ids[-1] != 4
-        assert ask_sqlite(tmp_path / "backup", "SELECT max(place) FROM documents") == 101
 
 
 @pytest.mark.usefixtures("_small_batches")

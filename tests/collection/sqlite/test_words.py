@@ -46,6 +46,12 @@ def collection(tmp_path: Path, hasher: ITQ) -> Any:
         yield made
 
 
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files as soon as there are five documents."""
+    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+
+
 def expected_words(collection: Collection, query: str) -> dict[Any, float]:
     """BM25 of all documents, by id."""
     words, every = Analyzer(), list(collection)
@@ -122,17 +128,6 @@ def test_a_word_that_the_model_does_not_know_is_found(collection: Collection) ->
         assert "mean nothing" not in str(answer)
 
 
-def test_filters_hold(collection: Collection) -> None:
-    collection.add(documents(200))
-    for by in ("words", "both"):
-        answer = collection.search("moon orbit", 300, by=by, where={"even": True})
-        assert len(answer) > 20
-        assert {d.metadata["even"] for d in answer.documents if d.metadata} == {True}
-        everything = collection.search("moon orbit", 300, by=by)
-        even = [hit.id for hit in everything if int(str(hit.id)[4:]) % 2 == 0]
-        assert answer.ids == even
-
-
 def test_phrases_must_occur_and_excluded_words_must_not(collection: Collection) -> None:
     collection.add(
         {"id": i, "text": text}
@@ -170,12 +165,12 @@ def test_odd_queries_find_nothing_and_break_nothing(collection: Collection, quer
     assert len(collection.search(" ".join(VOCABULARY * 800), 5)) == 5
 
 
+@pytest.mark.usefixtures("small_segments")
 def test_the_index_follows_every_change(
     tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written here and elsewhere, with a file that is written all the time and without."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
     monkeypatch.setattr(word_snapshot, "_ALIKE", 3)
     path = tmp_path / "library"
     with Collection.create(path, hasher) as one, Collection.open(path) as other:
@@ -198,10 +193,10 @@ def segment_files(path: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "damage", ["cut", "flipped at the end", "flipped", "empty", "gone", "of another collection"]
 )
+@pytest.mark.usefixtures("small_segments")
 def test_a_damaged_file_is_made_again(
     tmp_path: Path, hasher: ITQ, damage: str, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
     paths = [tmp_path / "one", tmp_path / "other"]
     files = []
     for path, start in zip(paths, (0, 500), strict=True):
@@ -251,10 +246,8 @@ def test_words_are_filed_by_who_writes_and_not_counted_again(
     assert {file.name.partition("-")[0] for file in segment_files(path)} == {"1024"}
 
 
-def test_segments_that_become_one_leave_no_files_behind(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+@pytest.mark.usefixtures("small_segments")
+def test_segments_that_become_one_leave_no_files_behind(tmp_path: Path, hasher: ITQ) -> None:
     path = tmp_path / "library"
     with Collection.create(path, hasher) as collection:
         for start in range(0, 400, 10):
@@ -265,11 +258,9 @@ def test_segments_that_become_one_leave_no_files_behind(
         assert sum(int(file.name.partition("-")[0]) for file in found) == 400
 
 
-def test_files_that_another_process_replaced_are_followed(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("small_segments")
+def test_files_that_another_process_replaced_are_followed(tmp_path: Path, hasher: ITQ) -> None:
     """A reader that knows files by name, but has not opened them, when a writer merges them."""
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
     path = tmp_path / "library"
     with Collection.create(path, hasher) as writer, Collection.open(path) as reader:
         writer.add(documents(10))
@@ -282,10 +273,8 @@ def test_files_that_another_process_replaced_are_followed(
             check_answer((reader, writer)[start // 10 % 2], "bread and butter")
 
 
-def test_files_that_vanish_while_they_are_open_change_nothing(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+@pytest.mark.usefixtures("small_segments")
+def test_files_that_vanish_while_they_are_open_change_nothing(tmp_path: Path, hasher: ITQ) -> None:
     path = tmp_path / "library"
     with Collection.create(path, hasher) as collection:
         collection.add(documents(50))
@@ -299,10 +288,10 @@ def test_files_that_vanish_while_they_are_open_change_nothing(
             check_answer(other, "moon orbit")
 
 
+@pytest.mark.usefixtures("small_segments")
 def test_files_from_the_future_of_a_database_that_was_put_back_are_not_used(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, hasher: ITQ
 ) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
     path = tmp_path / "library"
     with Collection.create(path, hasher) as collection:
         collection.add(documents(20))
@@ -316,10 +305,8 @@ def test_files_from_the_future_of_a_database_that_was_put_back_are_not_used(
         check_answer(collection, "moon orbit")
 
 
-def test_a_copy_of_the_folder_and_a_backup_are_searched(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+@pytest.mark.usefixtures("small_segments")
+def test_a_copy_of_the_folder_and_a_backup_are_searched(tmp_path: Path, hasher: ITQ) -> None:
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add(documents(50))
         collection.backup(tmp_path / "backup")
@@ -331,10 +318,8 @@ def test_a_copy_of_the_folder_and_a_backup_are_searched(
             check_answer(copy, "moon orbit")
 
 
-def test_a_rehash_leaves_the_words_as_they_are(
-    tmp_path: Path, hasher: ITQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(word_snapshot, "_MANY", 5)
+@pytest.mark.usefixtures("small_segments")
+def test_a_rehash_leaves_the_words_as_they_are(tmp_path: Path, hasher: ITQ) -> None:
     with Collection.create(tmp_path / "library", hasher) as collection:
         collection.add(documents(50))
         collection.upsert(documents(3, start=10))
@@ -369,8 +354,6 @@ def test_a_read_only_folder_is_searched(tmp_path: Path, hasher: ITQ) -> None:
 
 
 def test_what_cannot_be_asked_is_named(collection: Collection, hasher: ITQ) -> None:
-    with pytest.raises(ValueError, match="by must be one of 'both', 'words', 'codes', got 'all'"):
-        collection.search("star", by="all")
     with pytest.raises(ValueError, match="compares words: search for a text, not for a code"):
         collection.search(hasher.transform(["star"])[0], by="both")
     with pytest.raises(ValueError, match="order is for by='codes', got by='words'"):

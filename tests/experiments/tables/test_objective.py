@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.results.resamples import deviations, resampled
+from experiments.results.resamples import resampled
 from experiments.tables import objective
 from experiments.tables.intervals import Interval, difference
 
@@ -94,12 +94,6 @@ def test_the_mean_of_corpora_is_narrower_than_they_are() -> None:
     assert found is not None
     assert found == pytest.approx((0.1, 0.03 / math.sqrt(3)))
     assert objective.mean_of([*of_three, None]) is None
-
-
-def test_resamples_of_runs_are_read_as_they_were_written() -> None:
-    text = resampled(EASY)
-    assert resampled(EASY) == text
-    assert deviations(text).std() == pytest.approx(EASY.std() / 20, rel=0.2)
 
 
 def test_ranks_stand_beside_the_paper_s(record: Record) -> None:

@@ -64,8 +64,3 @@ def test_bits_for_estimators_that_compare_columns() -> None:
     packed = ITQ(8, text=Text(max_df=1.0)).fit(texts)
     np.testing.assert_array_equal(packed.transform(texts), packed.encode(texts))
     assert packed.fingerprint() == hasher.fingerprint()
-
-
-def test_another_output_is_refused() -> None:
-    with pytest.raises(ValueError, match="output must be one of 'codes', 'bits', got 'floats'"):
-        ITQ(8, output="floats").fit(["a b", "b c"])
