@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from boltzhash.corpus import CorpusError, read_corpus
+from boltzhash.corpus.records import Fields
 from boltzhash.corpus.shards import RowNumber, plan_shards, read_shard
 from small_corpus import write_parquet
 
@@ -34,7 +35,7 @@ def test_ranges_of_jsonl_are_the_whole_file(tmp_path: Path, shard_bytes: int) ->
     shards = plan_shards([tmp_path / "corpus.jsonl"], shard_bytes)
     found, n = [], 0
     for shard in shards:
-        documents = list(read_shard(shard, metadata=True))
+        documents = list(read_shard(shard, Fields(metadata=True)))
         for document in documents:
             number = document.id
             found.append(

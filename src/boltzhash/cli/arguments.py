@@ -7,9 +7,7 @@ import json
 import logging
 import shlex
 import sys
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,16 +117,6 @@ def add_where(parser: argparse.ArgumentParser) -> None:
         help='filter a collection by metadata, e.g. \'{"year": {">=": 2020}, "lang": ["de", "en"]}\'; '
         "there are = != < <= > >= in, not in, contains, exists, and $and, $or, $not",
     )
-
-
-@contextmanager
-def without_filter_warnings() -> Iterator[None]:
-    """Python's warnings about filters kept quiet: the command says it in its own words."""
-    from boltzhash.collection import FilterWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FilterWarning)
-        yield
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

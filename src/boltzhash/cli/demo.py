@@ -48,17 +48,13 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def demo(options: argparse.Namespace) -> int:
-    run_demo(options.queries, Path(options.output))
-    return OK
-
-
-def run_demo(queries: list[str], output: Path) -> None:
     """Fit, index, and answer the five questions and any others, printing as it goes.
 
-    The collection in the folder ``output`` is made, or reused if it holds these docstrings.
+    The collection in the folder is made, or reused if it holds these docstrings.
     """
     from boltzhash.corpus.docstrings import docstring_corpus
 
+    output = Path(options.output)
     if not is_collection(str(output)):
         print("learning from the docstrings of this Python: a minute or two, once", flush=True)
     start = time.monotonic()
@@ -67,13 +63,14 @@ def run_demo(queries: list[str], output: Path) -> None:
     with _collection_of(documents, output) as collection:
         bits = collection.hasher.n_bits
         print("\nrank, score, name, and a line of the text")
-        for query in [*QUESTIONS, *queries]:
+        for query in [*QUESTIONS, *options.queries]:
             print(f"\n{collection.search(query, SHOWN)}", flush=True)
     print(
         f"\n{output} keeps {len(documents)} documents and {len(documents) * bits // 8} bytes of codes\n"
         f'ask it:       boltzhash search {output} "sort a list"\n'
         f"in a browser: boltzhash serve {output}"
     )
+    return OK
 
 
 def _with_metadata(document: Document) -> Document:

@@ -96,7 +96,8 @@ def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any]:
-    from boltzhash.encoding.ray import Fields, encode_on_ray
+    from boltzhash.corpus.records import Fields
+    from boltzhash.encoding.ray import encode_on_ray
     from boltzhash.progress import progress
 
     if options.features is not None:
@@ -114,5 +115,5 @@ def _encode_on_ray(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any
             bar.total = total
             bar.update(done - bar.n)
 
-        fields = Fields(options.text_field, options.id_field, options.id_as_string)
+        fields = Fields(options.text_field, options.id_field, False, options.id_as_string)
         return encode_on_ray(hasher, options.corpus, options.output, fields=fields, on_shard=show)

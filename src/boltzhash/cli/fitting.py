@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 
 def add_parsers(subparsers: Any) -> None:
     """Hook the commands into the command line."""
-    _add_fit(subparsers)
-    _add_explain(subparsers)
-    _add_methods(subparsers)
-
-
-def _add_fit(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "fit",
         help="learn a model from a corpus",
@@ -91,8 +85,6 @@ def _add_fit(subparsers: Any) -> None:
     add_json(parser)
     parser.set_defaults(run=fit)
 
-
-def _add_explain(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "explain",
         help="show what each bit stands for",
@@ -103,8 +95,6 @@ def _add_explain(subparsers: Any) -> None:
     add_json(parser)
     parser.set_defaults(run=explain)
 
-
-def _add_methods(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "methods",
         help="list the hashing methods",

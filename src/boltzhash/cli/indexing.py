@@ -129,9 +129,8 @@ def _index(options: argparse.Namespace) -> int:
                 f"{unknown} documents have no word that the model knows; they share the code of the "
                 "empty document"
             )
-        if options.model is not None:
-            return _report_written(collection, options, added, skipped)
-        return _report_learned(collection, options, added, skipped, time.monotonic() - start)
+        seconds = None if options.model is not None else time.monotonic() - start
+        return _report_written(collection, options, added, skipped, seconds)
 
 
 def add(options: argparse.Namespace) -> int:
@@ -269,40 +268,24 @@ def _say_where_it_resumes(unfinished: dict[str, Any]) -> None:
 
 
 def _report_written(
-    collection: Collection, options: argparse.Namespace, n: int, skipped: SkippedRecords | None
-) -> int:
-    facts = {"collection": collection.location, "written": n, "documents": len(collection)}
-    if skipped is not None:
-        facts.update(skipped.report())
-    return report(
-        options,
-        facts,
-        f"{collection.location}: {n} documents written, {facts['documents']} in total",
-    )
-
-
-def _report_learned(
     collection: Collection,
     options: argparse.Namespace,
     n: int,
     skipped: SkippedRecords | None,
-    seconds: float,
+    seconds: float | None = None,
 ) -> int:
-    facts = {
-        "collection": collection.location,
-        "written": n,
-        "documents": len(collection),
-        "method": type(collection.hasher).__name__,
-        "bits": collection.hasher.n_bits,
-        "seconds": round(seconds, 1),
-    }
+    """Report ``n`` documents, and the model if one was learned: it took the ``seconds``."""
+    location, total = collection.location, len(collection)
+    facts = {"collection": location, "written": n, "documents": total}
+    text = f"{location}: {n} documents written, {total} in total"
+    if seconds is not None:
+        method, bits = type(collection.hasher).__name__, collection.hasher.n_bits
+        facts |= {"method": method, "bits": bits, "seconds": round(seconds, 1)}
+        text = (
+            f"{location}: {total} documents, codes of {bits} bits ({method}), {facts['seconds']} s\n"
+            f'ask it: boltzhash search {shlex.quote(location)} "…"'
+            f"{' --features QUERY.npy' if options.features is not None else ''}"
+        )
     if skipped is not None:
         facts.update(skipped.report())
-    return report(
-        options,
-        facts,
-        f"{collection.location}: {facts['documents']} documents, codes of {facts['bits']} bits "
-        f"({facts['method']}), {facts['seconds']} s\n"
-        f'ask it: boltzhash search {shlex.quote(collection.location)} "…"'
-        f"{' --features QUERY.npy' if options.features is not None else ''}",
-    )
+    return report(options, facts, text)

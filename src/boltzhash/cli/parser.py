@@ -71,7 +71,10 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK  # whoever read our output has seen enough
     except OSError as error:
-        return _fail(_named(error), FILE_ERROR)
+        is_full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+        if error.filename is None and is_full:  # files have their names: it is standard output
+            error = OSError(error.errno, error.strerror, "standard output")
+        return _fail(error, FILE_ERROR)
     except (ValueError, TypeError) as error:
         return _fail(error, BAD_INPUT)
 
@@ -93,14 +96,6 @@ def build_parser() -> argparse.ArgumentParser:
         add_verbosity(command)
     parser.set_defaults(parser=parser)  # what completion completes
     return parser
-
-
-def _named(error: OSError) -> OSError:
-    """Errors of writing files have their names; one without is that of standard output."""
-    is_full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    if error.filename is not None or not is_full:
-        return error
-    return OSError(error.errno, error.strerror, "standard output")
 
 
 def _fail(error: Exception, code: int) -> int:

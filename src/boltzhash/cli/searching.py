@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from boltzhash.cli.arguments import (
     read_documents,
     read_vector_queries,
     with_progress,
-    without_filter_warnings,
 )
 from boltzhash.cli.caching import cached_collection
 from boltzhash.cli.opening import is_collection, is_model_or_codes, meant_id, opened
@@ -148,8 +148,13 @@ def _is_corpus(path: str, next_to_it: str | None) -> bool:
 
 
 def _search_collection(options: argparse.Namespace) -> Iterable[Answer]:
+    from boltzhash.collection import FilterWarning
+
     queries, vectors = _questions(options)
-    with opened(options.collection, options.hasher) as collection, without_filter_warnings():
+    with (
+        opened(options.collection, options.hasher) as collection,
+        warnings.catch_warnings(action="ignore", category=FilterWarning),  # answers have them
+    ):
         if queries:
             _say_if_not_by_both(collection, options)
         for number, query in enumerate(queries):

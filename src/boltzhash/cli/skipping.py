@@ -48,6 +48,9 @@ class SkippedRecords:
 
 def skipped_records(options: argparse.Namespace, output: str) -> SkippedRecords | None:
     """Where records that are left out go: beside the output; None if none may be left out."""
+    from boltzhash.collection.engines import parse_location
+    from boltzhash.collection.locations import FOLDER
+
     if not options.skip_bad:
         return None
     if getattr(options, "features", None) is not None:
@@ -55,16 +58,11 @@ def skipped_records(options: argparse.Namespace, output: str) -> SkippedRecords 
             "--skip-bad would leave vectors of --features without their documents: leave the bad "
             "records out of both files instead"
         )
-    return SkippedRecords(Path(f"{_beside(output)}.skipped.jsonl"))
-
-
-def _beside(output: str) -> str:
-    """A path next to a folder; for a collection on a server, its name, here."""
-    from boltzhash.collection.engines import parse_location
-    from boltzhash.collection.locations import FOLDER
-
     location = parse_location(output)
-    return str(Path(output)) if location.kind == FOLDER else location.name
+    beside = (
+        Path(output) if location.kind == FOLDER else location.name
+    )  # of a server: its name, here
+    return SkippedRecords(Path(f"{beside}.skipped.jsonl"))
 
 
 def _check_ours(path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from boltzhash.collection.batches import CodedBatch, write_batches
 from boltzhash.collection.collection import Collection
 from boltzhash.collection.models import Coder
+from boltzhash.corpus.records import Fields
 from boltzhash.encoding.coding import Input
 from boltzhash.encoding.ray import documents_encoded_on_ray
 
@@ -39,14 +40,8 @@ def add_from(
             "use add(documents, features=…)"
         )
     coder = Coder(hasher.fingerprint(), hasher)
-    with documents_encoded_on_ray(
-        hasher,
-        paths,
-        text_field=text_field,
-        id_field=id_field,
-        metadata=metadata,
-        shards=shards,
-    ) as encoded:
+    fields = Fields(text_field, id_field, metadata)
+    with documents_encoded_on_ray(hasher, paths, fields=fields, shards=shards) as encoded:
         batches = (
             CodedBatch(coder, [Input(coded.document) for coded in batch], batch)
             for batch in encoded

@@ -185,7 +185,14 @@ def _parsed_modules(root: Path, package: str) -> Iterator[_Module]:
                 name = ".".join(parts)
                 parent = name if file == "__init__.py" else name.rpartition(".")[0]
                 if tree := _parse(path):
-                    yield _module(tree, _RENAMED_MODULES.get(name, name), parent)
+                    statements = list(_statements(tree.body))
+                    yield _Module(
+                        name=_RENAMED_MODULES.get(name, name),
+                        doc=ast.get_docstring(tree, clean=False) or "",
+                        definitions=_definitions(statements),
+                        imports=list(_imports(statements, parent)),
+                        listed=_listed(statements),
+                    )
 
 
 def _parse(path: Path) -> ast.Module | None:
@@ -195,17 +202,6 @@ def _parse(path: Path) -> ast.Module | None:
             return ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError):  # a template, for another Python, unreadable
             return None
-
-
-def _module(tree: ast.Module, name: str, parent: str) -> _Module:
-    statements = list(_statements(tree.body))
-    return _Module(
-        name=name,
-        doc=ast.get_docstring(tree, clean=False) or "",
-        definitions=_definitions(statements),
-        imports=list(_imports(statements, parent)),
-        listed=_listed(statements),
-    )
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from boltzhash.corpus import Document
 from boltzhash.corpus.frames import Frame, column_names, frame_documents
+from boltzhash.corpus.records import check_characters
 
 Id = str | int
 Scalar = str | int | float | bool
@@ -72,7 +73,7 @@ def _checked(document: object, number: int) -> Document:
             f"the text of document {id_!r} must be a string, got {_shown(text)}"
             f"{decode if isinstance(text, bytes) else ''}"
         )
-    _check_unicode(text, f"the text of document {id_!r}")
+    check_characters(text, f"the text of document {id_!r}")
     metadata = given.get("metadata")
     return Document(id_, text, check_metadata({} if metadata is None else metadata, id_))
 
@@ -85,7 +86,7 @@ def check_id(value: object, what: str = "id") -> Id:
     TypeError: id must be a string or an integer, got float 1.5
     """
     if isinstance(value, str):
-        _check_unicode(value, what)
+        check_characters(value, what)
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         number = int(value)
@@ -103,7 +104,7 @@ def check_metadata(metadata: object, id_: Id) -> dict[str, Any]:
         what = f"metadata field {name!r} of document {id_!r}"
         if not isinstance(name, str):
             raise TypeError(f"{what}: the name must be a string, got {_shown(name)}")
-        _check_unicode(name, what)
+        check_characters(name, what)
         if is_scalar(value):
             check_scalar(value, what)
         elif value is not None:
@@ -119,7 +120,7 @@ def is_scalar(value: object) -> TypeGuard[Scalar]:
 def check_scalar(value: Scalar, what: str) -> None:
     """Refuse text that is not Unicode, NaN and infinities, and integers over 64 bits."""
     if isinstance(value, str):
-        _check_unicode(value, what)
+        check_characters(value, what)
     elif isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"{what} must be a finite number, got {value}")
     elif isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST:
@@ -131,14 +132,6 @@ def _check_json(value: object, what: str) -> None:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise type(error)(f"{what} must be JSON, got {_shown(value)}: {error}") from None
-
-
-def _check_unicode(text: str, what: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        half = ascii(text[error.start])
-        raise ValueError(f"{what} must be Unicode, got the unpaired surrogate {half}") from None
 
 
 def _shown(value: object) -> str:

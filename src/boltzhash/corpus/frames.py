@@ -53,7 +53,7 @@ def column_names(source: Any) -> list[Any] | None:
 
 def frame_documents(frame: Any, columns: Sequence[Any]) -> Iterator[Document]:
     """The documents of a frame with the columns id (or _id) and text; all others are metadata."""
-    return documents(read_frame(frame, columns, fields := Fields("text", None, True)), fields)
+    return documents(read_frame(frame, columns, fields := Fields(metadata=True)), fields)
 
 
 def read_frame(frame: Any, columns: Sequence[Any], fields: Fields) -> Records:

@@ -8,8 +8,8 @@ from pathlib import Path
 from boltzhash.corpus import jsonl
 from boltzhash.corpus.lines import text_encoding, text_lines
 from boltzhash.corpus.records import (
+    USUAL_FIELDS,
     CorpusError,
-    Fields,
     Record,
     check_characters,
     checked_record,
@@ -38,7 +38,7 @@ def read_questions(path: str | Path) -> Questions:
     {'q1': 'how far is the moon', '2': 'why'}
     """
     questions: Questions = {}
-    for line, where in jsonl.read(_file(path), Fields("text", None, False), _ENCODING):
+    for line, where in jsonl.read(_file(path), USUAL_FIELDS, _ENCODING):
         record = checked_record(line, where)
         id_, text = _question_id(record, where), record.get("text")
         if not isinstance(text, str):

@@ -62,7 +62,9 @@ def lines_as_they_are(path: Path | None, encoding: str) -> Iterator[str]:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise broken_gzip(f"{name}, line {count + 1}", error) from None
     except OSError as error:
-        raise _with_name(error, name) from None
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 def undecodable(line: str, encoding: str) -> str | None:
@@ -104,13 +106,6 @@ def is_gzip(path: Path) -> bool:
 
 def broken_gzip(where: str, error: Exception) -> CorpusError:
     return CorpusError(f"{where}: expected intact gzip data, got: {error}")
-
-
-def _with_name(error: OSError, name: str) -> OSError:
-    """An error of reading, with the name of what was read."""
-    if error.filename is not None or error.errno is None:
-        return error
-    return OSError(error.errno, error.strerror, name)
 
 
 @contextmanager

@@ -66,14 +66,17 @@ OnBad = Callable[[BadRecord], object]
 class Fields(NamedTuple):
     """Where in a record the document is."""
 
-    text: str
-    id: str | None
-    metadata: bool | Sequence[str]
+    text: str = "text"
+    id: str | None = None
+    metadata: bool | Sequence[str] = False
     id_as_string: bool = False
 
     def id_of(self, names: Mapping[str, object] | Sequence[str]) -> str | None:
         """Which of a record's fields has the id; None if none was named and none is there."""
         return self.id or next((name for name in _ID_FIELDS if name in names), None)
+
+
+USUAL_FIELDS = Fields()
 
 
 def documents(
@@ -96,7 +99,7 @@ def documents(
         Is told of a record that is not a document, which is then left out; without it, that is an error.
 
     >>> records = iter([({"id": "a", "text": "first"}, "line 1"), ({"text": "second"}, "line 2")])
-    >>> [(document.id, document.text) for document in documents(records, Fields("text", None, False))]
+    >>> [(document.id, document.text) for document in documents(records, Fields())]
     [('a', 'first'), (1, 'second')]
     """
     for count, (record, where) in enumerate(records):

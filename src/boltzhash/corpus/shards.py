@@ -12,7 +12,7 @@ from boltzhash.corpus.folder import all_files, files_of_records
 from boltzhash.corpus.formats import FORMATS, suffix_of
 from boltzhash.corpus.lines import text_encoding
 from boltzhash.corpus.places import STANDARD_INPUT, places_of
-from boltzhash.corpus.records import CorpusError, Document, Fields, documents
+from boltzhash.corpus.records import USUAL_FIELDS, CorpusError, Document, Fields, documents
 
 SHARD_BYTES = 16 << 20
 
@@ -74,24 +74,16 @@ def plan_shards(sources: Iterable[str | Path], shard_bytes: int = SHARD_BYTES) -
     return shards
 
 
-def read_shard(
-    shard: Shard,
-    *,
-    text_field: str = "text",
-    id_field: str | None = None,
-    id_as_string: bool = False,
-    metadata: bool | Sequence[str] = False,
-) -> Iterator[Document]:
+def read_shard(shard: Shard, fields: Fields = USUAL_FIELDS) -> Iterator[Document]:
     """The documents of a shard; those without an id have a :class:`RowNumber`.
 
     Parameters
     ----------
     shard
         One that :func:`plan_shards` made. JSONL, CSV and TSV must be UTF-8.
-    text_field, id_field, id_as_string, metadata
-        As in :func:`~boltzhash.corpus.read_corpus`.
+    fields
+        Which fields of a record are what.
     """
-    fields = Fields(text_field, id_field, metadata, id_as_string)
     path, format = Path(shard.path), FORMATS[shard.kind]
     if format.spans is None:
         records = format.read(path, fields, text_encoding("utf-8"))

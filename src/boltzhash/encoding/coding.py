@@ -179,7 +179,11 @@ def coded_query(hasher: Hasher, query: Query | None, features: Any = None) -> Co
     ((2,), 1)
     """
     if features is not None and (query is None or isinstance(query, str)):
-        return _coded_features(hasher, query, features)
+        rows = hasher.checked_features(one_row(features))
+        assert rows is not None  # they were given
+        margins = hasher.margins(next(feature_blocks(rows)))
+        weight = hasher.weight_beside_words
+        return CodedQuery(query, pack(margins > 0)[0], None, margins[0], weight)
     if features is not None:
         raise ValueError("the query must be a code or have features, got both: leave one out")
     if isinstance(query, str):
@@ -215,13 +219,6 @@ def coded_queries(hasher: Hasher, texts: Sequence[str]) -> list[CodedQuery]:
     for query in zip(texts, pack(margins > 0), known, margins, strict=True):
         coded.append(CodedQuery(*query, weight))
     return coded
-
-
-def _coded_features(hasher: Hasher, text: str | None, features: Any) -> CodedQuery:
-    rows = hasher.checked_features(one_row(features))
-    assert rows is not None  # they were given
-    margins = hasher.margins(next(feature_blocks(rows)))
-    return CodedQuery(text, pack(margins > 0)[0], None, margins[0], hasher.weight_beside_words)
 
 
 def like_coded(hasher: Hasher, coded: Coded) -> CodedQuery:

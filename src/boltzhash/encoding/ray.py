@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from boltzhash.codes import Codes
 from boltzhash.corpus import CorpusError
 from boltzhash.corpus.documents import checked_documents
+from boltzhash.corpus.records import USUAL_FIELDS, Fields
 from boltzhash.corpus.shards import SHARD_BYTES, RowNumber, Shard, plan_shards, read_shard
 from boltzhash.encoding.coding import Coded
 from boltzhash.encoding.model_files import ModelFile, model_from_files, model_to_files
@@ -33,17 +34,6 @@ from boltzhash.threads import in_batches
 
 _BATCH = 2048  # documents written at a time
 _RETRIES = 5  # of a shard whose worker was lost
-
-
-class Fields(NamedTuple):
-    """Where in a record the document is."""
-
-    text_field: str = "text"
-    id_field: str | None = None
-    id_as_string: bool = False
-
-
-_DEFAULT_FIELDS = Fields()
 
 
 class EncodedShard(NamedTuple):
@@ -64,7 +54,7 @@ def encode_on_ray(
     sources: Iterable[str | Path],
     output: str | Path,
     *,
-    fields: Fields = _DEFAULT_FIELDS,
+    fields: Fields = USUAL_FIELDS,
     shard_bytes: int = SHARD_BYTES,
     on_shard: OnShard | None = None,
 ) -> dict[str, int]:
@@ -181,7 +171,7 @@ def _encoded_arrays(hasher: Hasher, shard: Shard, fields: Fields) -> dict[str, A
     ids: list[str] = []
 
     def texts() -> Iterator[str]:
-        for document in read_shard(shard, **fields._asdict()):
+        for document in read_shard(shard, fields):
             ids.append(json.dumps([document.id, isinstance(document.id, RowNumber)]))
             yield document.text
 
@@ -206,9 +196,7 @@ def documents_encoded_on_ray(
     hasher: Hasher,
     sources: Iterable[str | Path],
     *,
-    text_field: str,
-    id_field: str | None,
-    metadata: bool | Sequence[str],
+    fields: Fields,
     shards: str | Path | None,
 ) -> Iterator[Iterator[list[Coded]]]:
     """Encode files on the cluster; gives their documents with their codes, a batch at a time.
@@ -216,10 +204,9 @@ def documents_encoded_on_ray(
     ``shards`` is a folder that every machine of the cluster sees. It keeps the codes until the block
     ends, and after an error, so that the same call can resume; without it they are in a temporary one.
     """
-    fields = Fields(text_field, id_field)
     folder = Path(shards) if shards is not None else Path(tempfile.mkdtemp(prefix="boltzhash-"))
     try:
-        documents = _coded_documents(hasher, sources, folder, fields, metadata)
+        documents = _coded_documents(hasher, sources, folder, fields)
         yield in_batches(documents, _BATCH)
     except BaseException:
         if shards is None:
@@ -229,14 +216,11 @@ def documents_encoded_on_ray(
 
 
 def _coded_documents(
-    hasher: Hasher,
-    sources: Iterable[str | Path],
-    folder: Path,
-    fields: Fields,
-    metadata: bool | Sequence[str],
+    hasher: Hasher, sources: Iterable[str | Path], folder: Path, fields: Fields
 ) -> Iterator[Coded]:
-    for part in encoded_shards(hasher, sources, folder, fields, SHARD_BYTES, None):
-        read = read_shard(part.shard, **fields._asdict(), metadata=metadata)
+    coded = fields._replace(metadata=False)  # codes are the same whatever metadata is kept
+    for part in encoded_shards(hasher, sources, folder, coded, SHARD_BYTES, None):
+        read = read_shard(part.shard, fields)
         given = (document._replace(id=id_) for document, id_ in zip(read, part.ids, strict=True))
         rows = zip(checked_documents(given), part.codes, part.known_words, strict=True)
         for document, code, known_words in rows:
