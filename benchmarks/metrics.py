@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boltzhash.metrics import evaluate, expected_precision, paired_permutation
+from boltzhash.metrics import evaluate, paired_permutation, precision
 
 RESULTS = Path(__file__).parent / "results" / "metrics.json"
 N_QUERIES, N_DOCUMENTS, N_LABELS, REPEATS = 4_000, 11_000, 20, 3
@@ -37,7 +37,7 @@ def main() -> None:
         methods = {"random": (queries, codes)}
         run = partial(evaluate, methods, query_labels=query_labels, labels=labels)
         for what, measured in {
-            "expected_precision": lambda q=queries, c=codes: expected_precision(
+            "expected_precision": lambda q=queries, c=codes: precision(
                 q, c, query_labels=query_labels, labels=labels
             ),
             "evaluate, ties expected": run,

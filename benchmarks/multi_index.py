@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from boltzhash import MISH, SemanticHasher
 from boltzhash.codes import Codes, hamming
 from boltzhash.datasets.vdsh import load_mat
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from boltzhash.search import ApproximateIndex
 
 RESULT = Path(__file__).parent / "results" / "multi_index.json"
@@ -69,7 +69,7 @@ def measured(make: Callable[[], Any], corpus: Any) -> dict[str, float]:
     codes, queries = (hasher.transform(part.tfidf) for part in (corpus.train, corpus.test))
     index = ApproximateIndex(codes, k=K, queries=queries)
     probes = index.probes_for(RECALL)
-    found = expected_precision(
+    found = precision(
         queries, codes, query_labels=corpus.test.labels, labels=corpus.train.labels, k=K
     )
     return {

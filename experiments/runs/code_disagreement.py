@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import pack
 from boltzhash.hashers.shared.inference import Posterior
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import ranking
 from experiments.results.files import write
 from experiments.runs.corpora import corpus
 from experiments.runs.evaluation import TOP, conditional_logits
@@ -84,7 +84,7 @@ def compare(run: Run, device: str) -> dict[str, Any]:
     def precision(database: NDArray[np.bool_], queries: NDArray[np.bool_]) -> float:
         codes, query_codes = pack(database), pack(queries)
         labels, query_labels = data.train.labels, data.val.labels
-        found = expected_precision(
+        found = ranking.precision(
             query_codes, codes, query_labels=query_labels, labels=labels, k=TOP
         )
         return float(found.mean())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from boltzhash.codes import Bits, unpack
 from boltzhash.hashers.shared.inference import Posterior
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from boltzhash.metrics.codes import bit_correlations
 from experiments.results.files import write
 from experiments.runs.corpora import Corpus, corpus
@@ -51,7 +51,7 @@ def picture(run: Run, data: Corpus, device: str) -> dict[str, Any]:
     hasher.fit(data.train.tfidf)
     seconds = time.perf_counter() - start
     codes = hasher.transform(data.test.tfidf)
-    values = expected_precision(
+    values = precision(
         codes,
         hasher.transform(data.train.tfidf),
         query_labels=data.test.labels,

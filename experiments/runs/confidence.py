@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from boltzhash.search import ExactIndex
 from boltzhash.search.order import CANDIDATES
 from experiments.results.files import Result, rounded, write
@@ -48,7 +48,7 @@ def measure(run: Run) -> Result:
     hasher.fit(data.train.tfidf)
     database = hasher.transform(data.train.tfidf)
     codes, margins = hasher.transform(data.test.tfidf), hasher.margins(data.test.tfidf)
-    hamming = expected_precision(
+    hamming = precision(
         codes, database, query_labels=data.test.labels, labels=data.train.labels, k=TOP
     )
     nearest, _ = ExactIndex(database).search_rows(codes, CANDIDATES)

@@ -32,7 +32,7 @@ from boltzhash.hashers.itq import quantise
 from boltzhash.hashers.shared.features import read_features
 from boltzhash.hashers.shared.linear import orthonormal_rows
 from boltzhash.hashers.shared.lsa import leading_directions
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances, sweep
 from experiments.runs.sweeps import (
@@ -143,7 +143,7 @@ def by_codes(codes: PartCodes, labels: dict[str, NDArray[np.bool_]]) -> dict[str
     """Of val and test by Hamming distance."""
     return {
         part: float(
-            expected_precision(
+            precision(
                 codes[part], codes["train"], query_labels=labels[part], labels=labels["train"]
             ).mean()
         )

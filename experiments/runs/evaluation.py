@@ -20,7 +20,7 @@ from boltzhash.codes import Codes, unpack
 from boltzhash.hashers import VDSH
 from boltzhash.hashers.shared.halves import agreement_of_halves, halves, n_nearest
 from boltzhash.hashers.shared.inference import Floats, Posterior
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import ranking
 from boltzhash.text.tfidf import unit_rows
 from boltzhash.training.networks import linear
 from experiments.runs.corpora import Corpus, Split
@@ -51,7 +51,7 @@ def final(hasher: Any, corpus: Corpus) -> Final:
 
     def precision(queries: Split) -> Floats:
         codes = hasher.transform(queries.tfidf)
-        return expected_precision(
+        return ranking.precision(
             codes, database, query_labels=queries.labels, labels=corpus.train.labels, k=TOP
         )
 
@@ -192,7 +192,7 @@ def _inputs(corpus: Corpus, name: str, length: float | None, device: torch.devic
 
 
 def expected_precision_on_device(queries: Tensor, codes: Tensor, relevant: Tensor) -> float:
-    """The twin of :func:`boltzhash.metrics.expected_precision` for bits on a device."""
+    """The twin of :func:`boltzhash.metrics.precision` for bits on a device."""
     n_bits = queries.shape[1]
     signs = [bits.float() * 2 - 1 for bits in (queries, codes)]
     distances = ((n_bits - signs[0] @ signs[1].T) / 2).round().long()

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.codes import Codes, bit_balance, distinct, pack, unpack
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from boltzhash.text.tfidf import unit_rows
 from experiments.results.files import Result
 from experiments.runs.corpora import CORPORA, Corpus, Split, corpus
@@ -105,9 +105,7 @@ def precision_of(codes: dict[str, Codes], data: Corpus, part: str) -> float:
     """Of the top 100 by Hamming distance; a hit is relevant when it shares a label with the query."""
     queries: Split = getattr(data, part)
     labels, query_labels = data.train.labels, queries.labels
-    found = expected_precision(
-        codes[part], codes["train"], query_labels=query_labels, labels=labels, k=TOP
-    )
+    found = precision(codes[part], codes["train"], query_labels=query_labels, labels=labels, k=TOP)
     return float(found.mean())
 
 

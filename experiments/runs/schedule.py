@@ -31,7 +31,7 @@ from boltzhash import SemanticHasher, Training
 from boltzhash.datasets import fetch_corpus
 from boltzhash.hashers.shared.neighbour_choice import n_neighbours
 from boltzhash.hashers.shared.neighbours import SCALES, LatentSemantics, nearest_by_cosine
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from experiments.results.files import Result, read_all, rounded, write
 from experiments.runs.corpora import checksum
 from experiments.runs.runner import circumstances
@@ -88,7 +88,7 @@ def measure_real(fit: Fit, device: str) -> Result:
     start = time.perf_counter()
     hasher.fit(texts)
     seconds = time.perf_counter() - start
-    found = expected_precision(
+    found = precision(
         hasher.encode([corpus.val.texts[i] for i in asked]),
         hasher.encode(texts),
         query_labels=corpus.val.labels[asked],
@@ -197,9 +197,7 @@ def measure_made_up(n: int, seed: int, device: str, done: set[str]) -> None:
         hasher.fit(rows)
         seconds = time.perf_counter() - start
         codes = (hasher.encode(weighed(queries)), hasher.encode(weighed(database)))
-        found = expected_precision(
-            *codes, query_labels=one_hot[asked], labels=one_hot[there], k=50
-        ).mean()
+        found = precision(*codes, query_labels=one_hot[asked], labels=one_hot[there], k=50).mean()
         write("schedule", result_of(fit, hasher, float(found), seconds, device))
         print(fit.run, f"{found:.4f} {seconds:.0f} s", flush=True)
 

@@ -14,7 +14,7 @@ import pytest
 
 from boltzhash import ITQ, LSH, Hasher, SelfTaughtHashing, SpectralHashing
 from boltzhash.datasets.vdsh import Splits, load_mat
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import ranking
 
 
 @cache
@@ -27,7 +27,7 @@ def precision(hasher: Hasher, splits: Splits) -> float:
     hasher.fit(train.tfidf)
     codes, queries = hasher.transform(train.tfidf), hasher.transform(test.tfidf)
     return float(
-        expected_precision(queries, codes, query_labels=test.labels, labels=train.labels).mean()
+        ranking.precision(queries, codes, query_labels=test.labels, labels=train.labels).mean()
     )
 
 

@@ -13,7 +13,6 @@ import pytrec_eval
 from boltzhash.codes import hamming
 from boltzhash.metrics import (
     average_precision,
-    expected_precision,
     ndcg,
     precision,
     precision_within,
@@ -75,7 +74,7 @@ HAND = (codes(0), DATABASE, np.array([[True, False]]), LABELS)
 def test_ties_by_hand() -> None:
     """The top 2 hold 1 + 2/3 relevant ones."""
     for k, found in ((1, 1), (2, 1 + 2 / 3), (3, 1 + 4 / 3), (4, 3), (5, 3)):
-        assert of(expected_precision, HAND, k=k)[0] == pytest.approx(found / k)
+        assert of(precision, HAND, k=k)[0] == pytest.approx(found / k)
         assert of(recall, HAND, k=k)[0] == pytest.approx(found / 3)
 
 
@@ -204,7 +203,7 @@ def test_no_queries() -> None:
 def test_k_beyond_the_collection_is_named(k: int) -> None:
     labels = np.ones((3, 1), dtype=bool)
     with pytest.raises(ValueError, match=f"k must be between 1 and the 3 documents, got {k}"):
-        expected_precision(codes(1), codes(1, 2, 3), query_labels=labels[:1], labels=labels, k=k)
+        precision(codes(1), codes(1, 2, 3), query_labels=labels[:1], labels=labels, k=k)
 
 
 def test_wrong_arguments_are_named() -> None:

@@ -159,7 +159,7 @@ def _condition(field: str, name: str, value: object, what: str) -> Condition:
             )
         check_scalar(value, what)
         return Contains(field, value)
-    if not _is_ordered(value):
+    if not is_scalar(value) or isinstance(value, bool):
         raise TypeError(f"{what}: {name} takes a number or a string, got {value!r}")
     check_scalar(value, what)
     return Compared(field, name, value)
@@ -344,7 +344,3 @@ def kind_of(value: Scalar) -> str:
 
 def _same(one: Scalar, other: Scalar) -> bool:
     return kind_of(one) == kind_of(other) and one == other
-
-
-def _is_ordered(value: object) -> TypeGuard[str | int | float]:
-    return is_scalar(value) and not isinstance(value, bool)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,9 @@ def model_card(
     license: str | None = None,
 ) -> str:
     """The card of a fitted model, in Markdown with the header that hubs read."""
-    method = type(hasher).__name__
+    method, groups = type(hasher).__name__, hasher.recipe()  # shown field by field
+    params = {name: value for name, value in hasher.get_params().items() if name not in groups}
+    settings = {f"`{name}`": _shown(value) for name, value in params.items()}
     parts = [
         _header(license),
         f"# {method}, {hasher.n_bits} bits",
@@ -84,7 +87,7 @@ def model_card(
         f"({hasher.n_bits // 8} bytes) of a document.",
         _use(hasher),
         f"## Fitted on\n\n{_table(_fitted_on(hasher, saved_by, corpus))}",
-        f"## Settings\n\n{_table({f'`{n}`': _shown(v) for n, v in _settings(hasher).items()})}",
+        f"## Settings\n\n{_table(settings)}",
         f"## Measured\n\n{_measured(evaluation)}",
         "## Files\n\n`model.safetensors` has the weights, `config.json` the settings, `vocabulary.json` "
         "the words that the model knows, which are words of the documents. Loading executes nothing.",
@@ -92,12 +95,6 @@ def model_card(
     if reference := type(hasher).reference():
         parts.append(f"## Reference\n\n{reference}")
     return "\n\n".join(parts) + "\n"
-
-
-def _settings(hasher: Hasher) -> dict[str, Any]:
-    """The arguments, those of groups field by field."""
-    params, groups = hasher.get_params(), hasher.recipe()
-    return {name: value for name, value in params.items() if name not in groups}
 
 
 def _header(license: str | None) -> str:
@@ -146,16 +143,9 @@ def _measured(evaluation: object) -> str:
     if evaluation is None:
         return "Not measured. `boltzhash evaluate COLLECTION` measures the codes of a collection."
     told = str(evaluation).strip("\n")
-    fence = "`" * max(3, 1 + _longest_run_of_backticks(told))
+    longest = max(map(len, re.findall("`+", told)), default=0)
+    fence = "`" * max(3, 1 + longest)
     return f"{fence}text\n{told}\n{fence}"
-
-
-def _longest_run_of_backticks(text: str) -> int:
-    """
-    >>> _longest_run_of_backticks("a `b` ```c")
-    3
-    """
-    return max(len(run) for run in "".join(c if c == "`" else " " for c in text).split(" "))
 
 
 def _shown(value: Any) -> str:
@@ -165,9 +155,8 @@ def _shown(value: Any) -> str:
 
 
 def _table(facts: dict[str, str]) -> str:
-    rows = [f"| {name} | {_in_cell(value)} |" for name, value in facts.items()]
-    return "\n".join(["| | |", "| --- | --- |", *rows])
-
-
-def _in_cell(value: str) -> str:
-    return " ".join(value.split()).replace("|", "\\|")
+    lines = ["| | |", "| --- | --- |"]
+    for name, value in facts.items():
+        cell = " ".join(value.split()).replace("|", "\\|")
+        lines.append(f"| {name} | {cell} |")
+    return "\n".join(lines)

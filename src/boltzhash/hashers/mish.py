@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -108,9 +108,7 @@ class MISH(NASH):
         from boltzhash.training.distributions import Bernoulli, FairBits
         from boltzhash.training.rows import stacked
 
-        everyone = batch.inputs
-        for companion in batch.companions:
-            everyone = stacked(everyone, companion)
+        everyone = reduce(stacked, batch.companions, batch.inputs)
         logits = model.encoder(everyone, batch.generator)["location"]
         own, near, false, far = logits.chunk(4)
         noise, noise_near = self._noise(own, batch), self._noise(near, batch)

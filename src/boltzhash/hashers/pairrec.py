@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -124,9 +125,7 @@ class PairRec(NASH):
         from boltzhash.training.distributions import Bernoulli, FairBits
         from boltzhash.training.rows import stacked
 
-        rows = batch.inputs
-        for neighbour in batch.companions:
-            rows = stacked(rows, neighbour)
+        rows = reduce(stacked, batch.companions, batch.inputs)
         logits = model.encoder(rows, batch.generator)["location"]
         own, *beside = logits.chunk(1 + len(batch.companions))
         kl = Bernoulli(own).kl_divergence(FairBits())

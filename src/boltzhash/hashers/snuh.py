@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -171,9 +172,7 @@ class SNUH(DeepHasher):
         """What the network says about documents and about both ends of edges, seen at once."""
         from boltzhash.training.rows import stacked
 
-        rows = batch.inputs
-        for end in batch.companions:
-            rows = stacked(rows, end)
+        rows = reduce(stacked, batch.companions, batch.inputs)
         n_parts = 1 + len(batch.companions)
         heads = model.encoder(rows, batch.generator)
         split = {name: values.chunk(n_parts) for name, values in heads.items()}

@@ -15,7 +15,6 @@ from boltzhash.metrics.codes_report import CodesReport
 from boltzhash.metrics.own_texts import compare_hashers, evaluate_codes, variants
 from boltzhash.metrics.ranking import (
     average_precision,
-    expected_precision,
     ndcg,
     precision,
     precision_within,
@@ -39,7 +38,6 @@ __all__ = [
     "evaluate",
     "evaluate_answers",
     "evaluate_codes",
-    "expected_precision",
     "holm",
     "ndcg",
     "paired_permutation",

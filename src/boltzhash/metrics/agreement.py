@@ -69,9 +69,7 @@ def agreement_of_codes(
     return np.concatenate(values) if values else np.empty(0)
 
 
-def codes_of_halves(
-    hasher: Hasher, rows: sparse.csr_matrix, *, random_state: int = 0
-) -> tuple[Codes, Codes]:
+def codes_of_halves(hasher: Hasher, rows: sparse.csr_matrix) -> tuple[Codes, Codes]:
     """The packed codes of both halves of documents, from their tf-idf (n, n_words).
 
     A document of one word has none in its first half, and the code of that means nothing.
@@ -83,7 +81,7 @@ def codes_of_halves(
     >>> sorted([one[0].tolist(), other[0].tolist()]) == sorted(words.tolist())
     True
     """
-    both = halves(rows, np.random.default_rng(random_state))
+    both = halves(rows, np.random.default_rng(0))
     one, other = (hasher.encode(unit_rows(half)) for half in both)
     return one, other
 

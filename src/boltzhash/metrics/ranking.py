@@ -65,26 +65,6 @@ def precision(
     return _measure(queries, codes, query_labels, labels, ties, lambda g: precision_at(g, k))
 
 
-def expected_precision(
-    queries: Codes,
-    codes: Codes,
-    *,
-    query_labels: Labels,
-    labels: Labels,
-    k: int = 100,
-) -> Values:
-    """:func:`precision` in expectation over random tie order: the protocol of all our figures.
-
-    ``queries``, ``codes``, ``query_labels`` and ``labels`` are those of :func:`precision`.
-
-    >>> codes = np.array([[0], [1], [1]], dtype=np.uint8)
-    >>> labels = np.array([[True], [True], [False]])
-    >>> expected_precision(codes[:1], codes, query_labels=labels[:1], labels=labels, k=2)
-    array([0.75])
-    """
-    return precision(queries, codes, query_labels=query_labels, labels=labels, k=k)
-
-
 def recall(
     queries: Codes,
     codes: Codes,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import replace
+from functools import partial
 
-from boltzhash.codes import Codes, pack, unpack
+from boltzhash.codes import pack, unpack
 from boltzhash.collection import Answer, Snapshot
 from boltzhash.corpus.documents import Id
 from boltzhash.server import answers
@@ -40,31 +41,19 @@ def _search(
     snapshot: Snapshot, shown: ShownMap, request: MapSearchRequest
 ) -> tuple[Callable[[int], Answer], Sought | None]:
     """A search for the best k documents, and the words to mark in them."""
-    text, id_, region = request.text, request.id, request.region
     by, where = request.by, request.where
-    if text is not None:
-        return (
-            lambda k: snapshot.search(text, k, by=by, where=where),
-            Sought.by_query(snapshot.words, text),
-        )
-    if id_ is not None:
-        document = stored_document(snapshot, id_).document
-        return (
-            lambda k: snapshot.more_like(id_, k, by=by, where=where),
-            sought_like(snapshot, document),
-        )
-    if region is not None:
-        code = _typical_code(snapshot, shown, region)
-        return lambda k: snapshot.search(code, k, where=where), None
+    if request.text is not None:
+        search = partial(snapshot.search, request.text, by=by, where=where)
+        return search, Sought.by_query(snapshot.words, request.text)
+    if request.id is not None:
+        document = stored_document(snapshot, request.id).document
+        search = partial(snapshot.more_like, request.id, by=by, where=where)
+        return search, sought_like(snapshot, document)
+    if request.region is not None:
+        bits = unpack(snapshot.rows().codes[shown.rows[shown.has(request.region)]])
+        typical = pack((2 * bits.sum(axis=0) > len(bits))[None])[0]  # as most documents have it
+        return partial(snapshot.search, typical, where=where), None
     raise RefusedError(422, "there is nothing to look for: give a text, an id or a region")
-
-
-def _typical_code(snapshot: Snapshot, shown: ShownMap, region: int) -> Codes:
-    """Each bit as most documents of a region have it."""
-    rows = shown.rows[shown.has(region)]
-    bits = unpack(snapshot.rows().codes[rows])
-    code: Codes = pack((2 * bits.sum(axis=0) > len(bits))[None])[0]
-    return code
 
 
 def _best(search: Callable[[int], Answer], k: int, among: Set[Id] | None) -> Answer:

@@ -192,12 +192,7 @@ def _names(regions: Regions, occurrences: Occurrences, cut: Analyzer) -> list[li
             said = np.isin(columns, columns_of[parent][:_NAMED_BY])
             scores = np.where(said, 0, scores) + within
         chosen = chosen_words(columns, scores, counts, occurrences.names, N_WORDS, cut)
-        tells = _covers(chosen[:_NAMED_BY], regions.has(number), occurrences)
-        columns_of.append(chosen if tells else [])
+        inside_it = occurrences.has[regions.has(number)]
+        has_one = inside_it[:, chosen[:_NAMED_BY]].getnnz(axis=1) > 0
+        columns_of.append(chosen if has_one.mean() >= _LEAST_COVERED else [])
     return [[occurrences.names[column] for column in chosen] for chosen in columns_of]
-
-
-def _covers(columns: list[int], inside: NDArray[np.bool_], occurrences: Occurrences) -> bool:
-    """Return true if enough of the documents have one of the words."""
-    has_one = occurrences.has[inside][:, columns].getnnz(axis=1) > 0
-    return bool(has_one.mean() >= _LEAST_COVERED)

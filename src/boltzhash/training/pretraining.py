@@ -111,7 +111,13 @@ def _pretrain_one(
             else:
                 total += word_log_likelihood(contrast.visible_logits, v).sum()
         record = PretrainingRecord(len(below) + 1, epoch + 1, float(total) / n)
-        _check_finite(record, settings.learning_rate)
+        if not math.isfinite(record.reconstruction):
+            rate = settings.learning_rate
+            raise TrainingError(
+                f"pretraining diverged in epoch {record.epoch} of layer {record.layer} "
+                f"(reconstruction {record.reconstruction}): pretraining_rate={rate:g} is too high for "
+                f"this corpus, try {rate / 10:g}"
+            )
         on_epoch(record)
 
 
@@ -120,15 +126,6 @@ def _hidden_of(rows: Visible, machines: list[RBM]) -> Visible:
     for machine in machines:
         rows = hidden_probabilities(rows, machine)
     return rows
-
-
-def _check_finite(record: PretrainingRecord, rate: float) -> None:
-    if not math.isfinite(record.reconstruction):
-        raise TrainingError(
-            f"pretraining diverged in epoch {record.epoch} of layer {record.layer} "
-            f"(reconstruction {record.reconstruction}): pretraining_rate={rate:g} is too high for "
-            f"this corpus, try {rate / 10:g}"
-        )
 
 
 def centre_code(

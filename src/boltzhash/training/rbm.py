@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, embedding_bag, softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from boltzhash.training.networks import Linear, SparseLinear
 from boltzhash.training.rows import Rows
+from boltzhash.training.words_gradient import weighted_sums
 
 _LEFT_TO_ONE_THREAD = 32_768  # elements: at::internal::GRAIN_SIZE
 
@@ -180,12 +181,4 @@ def _product(v: Visible, weight: Tensor) -> Tensor:
     """vW. Sparse rows read only the weights of the words that occur."""
     if isinstance(v, Tensor):
         return v @ weight
-    summed: Tensor = embedding_bag(
-        v.indices,
-        weight,
-        v.offsets,
-        mode="sum",
-        per_sample_weights=v.values,
-        include_last_offset=True,
-    )
-    return summed
+    return weighted_sums(weight, *v)

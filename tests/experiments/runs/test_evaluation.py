@@ -11,7 +11,7 @@ from scipy import sparse
 
 from boltzhash import SNUH, VDSH, Neighbours, Network, SemanticHasher, Training
 from boltzhash.codes import pack
-from boltzhash.metrics import expected_precision
+from boltzhash.metrics import precision
 from experiments.runs import corpora, evaluation
 
 
@@ -24,7 +24,7 @@ def test_precision_on_a_device_is_the_library_s(n_bits: int) -> None:
     found = evaluation.expected_precision_on_device(
         *map(torch.from_numpy, (queries, codes, relevant))
     )
-    expected = expected_precision(
+    expected = precision(
         pack(queries), pack(codes), query_labels=query_labels, labels=labels, k=100
     ).mean()
     assert found == pytest.approx(expected, abs=1e-12)
