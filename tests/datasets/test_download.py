@@ -229,8 +229,6 @@ def test_not_found(shelf: Shelf, tmp_path: Path) -> None:
         DownloadError, match=rf"{expected} with this version\): http://.*: HTTP 404 Not Found$"
     ):
         fetch(shelf.source(), tmp_path)
-    with pytest.raises(DownloadError, match=r"could not be downloaded: http://"):
-        fetch(shelf.source(tried=True), tmp_path)
     assert names(tmp_path) == []
 
 

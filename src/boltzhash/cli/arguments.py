@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -178,11 +177,6 @@ def with_fields_told(
 
 def _ignored(_: object) -> None:
     """A bad record where it has been told of before."""
-
-
-def corpus_name(options: argparse.Namespace) -> str:
-    """The corpus as it was typed."""
-    return shlex.join(options.corpus)
 
 
 def with_progress(

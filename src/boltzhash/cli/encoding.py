@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,6 @@ from boltzhash.cli.arguments import (
     add_features,
     add_json,
     add_model,
-    corpus_name,
     count_documents,
     read_documents,
     read_vectors,
@@ -90,7 +90,7 @@ def _encode_here(hasher: Hasher, options: argparse.Namespace) -> dict[str, Any]:
         for codes, known_words in hasher.transform_blocks(texts(), features=read_vectors(options)):
             writer.append(codes, [ids.popleft() for _ in codes], known_words)
         if writer.n_documents == 0:
-            raise ValueError(f"{corpus_name(options)} is empty: there is nothing to encode")
+            raise ValueError(f"{shlex.join(options.corpus)} is empty: there is nothing to encode")
     counts = {"documents": writer.n_documents, "no_known_word": len(writer.no_known_word)}
     return counts if skipped is None else {**counts, **skipped.report()}
 

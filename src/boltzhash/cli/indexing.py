@@ -26,7 +26,7 @@ from boltzhash.cli.opening import (
     is_collection,
     is_model_or_codes,
     opened,
-    opened_or_created,
+    opened_if_there,
     unfinished_in,
 )
 from boltzhash.cli.reporting import NOTHING_KEPT, RESUMES, interruption_says, report, say
@@ -232,6 +232,7 @@ def _tell_model_from_corpus(options: argparse.Namespace) -> None:
 
 
 def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
+    from boltzhash.collection import Collection
     from boltzhash.hashers import load
     from boltzhash.hashers.shared.features import check_finite
 
@@ -243,7 +244,10 @@ def _opened_or_made(options: argparse.Namespace, vectors: Any) -> Collection:
     hasher = load(options.model)
     if hasher.checked_features(vectors) is not None:
         check_finite(vectors)
-    return opened_or_created(options.output, hasher, options.passages)
+    begun = opened_if_there(options.output, hasher)
+    if begun is not None:
+        return begun
+    return Collection.create(options.output, hasher, passages=options.passages)
 
 
 def _check_can_cut(options: argparse.Namespace, vectors: Any) -> None:

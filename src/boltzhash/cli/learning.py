@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from boltzhash.cli.arguments import (
     add_words,
-    corpus_name,
     given_words,
     read_documents,
     with_progress,
@@ -124,10 +124,8 @@ def _learned(
     first = list(itertools.islice(texts, FEWEST))
     if len(first) < FEWEST:
         linear = _fitted(ITQ, options, first)
-        what = "documents" if passages is None else "passages"
-        say(
-            f"{corpus_name(options)} has {len(first)} {what}, too few to learn codes from; {INSTEAD}"
-        )
+        n = f"{len(first)} {'documents' if passages is None else 'passages'}"
+        say(f"{shlex.join(options.corpus)} has {n}, too few to learn codes from; {INSTEAD}")
         return linear
     try:
         return _fitted(SemanticHasher, options, itertools.chain(first, texts), checkpoint)

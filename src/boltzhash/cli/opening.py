@@ -57,14 +57,6 @@ def opened_if_there(location: str, hasher: Hasher | None = None) -> Collection |
         return None
 
 
-def opened_or_created(location: str, hasher: Hasher, passages: int | None) -> Collection:
-    """The collection at a location, made first if it is not there."""
-    from boltzhash.collection import Collection
-
-    begun = opened_if_there(location, hasher)
-    return begun if begun is not None else Collection.create(location, hasher, passages=passages)
-
-
 def unfinished_in(collection: Collection) -> dict[str, Any] | None:
     """The addition that was interrupted: its name, and how far it came; None if there is none."""
     with collection.snapshot() as now:

@@ -43,13 +43,11 @@ class Source:
 
     ``addresses`` are tried in this order. ``sha256`` is None if the checksum is not known: then
     that of the first download is kept in the cache, and later downloads must have the same.
-    ``tried`` says whether the addresses have been tried with this version of boltzhash.
     """
 
     file: str
     addresses: tuple[str, ...]
     sha256: str | None = None
-    tried: bool = False
     max_bytes: int = 2**30
 
 
@@ -97,11 +95,11 @@ def fetch(source: Source, folder: Path | None = None) -> Path:
             os.replace(part, target)
             _state_path(target).unlink(missing_ok=True)
             return target
-    untried = "" if source.tried else " (from addresses that have not been tried with this version)"
     part = _part_path(target)
     kept = f"; {part} keeps what has arrived, and the next call resumes from there"
     raise DownloadError(
-        f"{source.file} could not be downloaded{untried}: {'; '.join(problems)}"
+        f"{source.file} could not be downloaded (from addresses that have not been tried with this "
+        f"version): {'; '.join(problems)}"
         f"{kept if part.is_file() else ''}"
     )
 

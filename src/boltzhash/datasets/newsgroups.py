@@ -29,7 +29,6 @@ SOURCE = Source(
         "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
     ),
     sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
-    tried=False,
 )
 
 N_GROUPS = 20

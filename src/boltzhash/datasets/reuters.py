@@ -31,8 +31,6 @@ SOURCE = Source(
         "reuters21578.tar.gz",
         "http://www.daviddlewis.com/resources/testcollections/reuters21578/reuters21578.tar.gz",
     ),
-    sha256=None,
-    tried=False,
 )
 
 N_FILES = 22  # reut2-000.sgm to reut2-021.sgm

@@ -12,13 +12,14 @@ efficiently in the presence of tied scores".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boltzhash.arguments import Integer, check
 from boltzhash.codes import Codes
-from boltzhash.metrics.ties import Groups, Labels, by_distance, group, pairs
+from boltzhash.metrics.ties import Groups, Labels, group, pairs
 
 Values = NDArray[np.float64]
 
@@ -150,12 +151,8 @@ def precision_within(
     array([0.5])
     """
     check("radius", radius, Integer(0))
-    n_bits = 8 * codes.shape[1]
-    values = [
-        precision_in_ball(by_distance(block, n_bits), radius)
-        for block in pairs(queries, codes, query_labels, labels)
-    ]
-    return np.concatenate(values) if values else np.empty(0)
+    within = partial(precision_in_ball, radius=radius)
+    return _measure(queries, codes, query_labels, labels, "expected", within)
 
 
 def _measure(

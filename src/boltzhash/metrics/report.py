@@ -78,36 +78,22 @@ Holm's correction for 1 pair, alpha 0.05)
     if not methods:
         raise ValueError("methods must name at least one pair of codes, got none")
     check("ties", ties, *TIES)
-    per_query = {
-        name: _per_query(queries, codes, query_labels, labels, measures, ties)
-        for name, (queries, codes) in methods.items()
-    }
+    per_query = {}
+    for name, (queries, codes) in methods.items():
+        parsed = {measure: _parse(measure, len(codes)) for measure in measures}
+        values: dict[str, list[Values]] = {measure: [] for measure in measures}
+        n_bits = 8 * codes.shape[1]
+        for block in pairs(queries, codes, query_labels, labels):
+            ranked, distances = group(block, n_bits, ties), by_distance(block, n_bits)
+            for measure, how in parsed.items():
+                values[measure].append(how.of(distances if how.by_distance else ranked))
+        per_query[name] = {measure: np.concatenate(v) for measure, v in values.items() if v}
     return Report(
         per_query=per_query,
         codes={name: code_statistics(codes) for name, (_, codes) in methods.items()},
         title=f"{len(query_labels)} queries, {len(labels)} documents, ties {ties}",
         random_state=random_state,
     )
-
-
-def _per_query(
-    queries: Codes,
-    codes: Codes,
-    query_labels: Labels,
-    labels: Labels,
-    measures: Sequence[str],
-    ties: str,
-) -> dict[str, Values]:
-    """All measures in one pass over the pairs."""
-    parsed = {name: _parse(name, len(codes)) for name in measures}
-    n_bits = 8 * codes.shape[1]
-    values: dict[str, list[Values]] = {name: [] for name in measures}
-    for block in pairs(queries, codes, query_labels, labels):
-        ranked = group(block, n_bits, ties)
-        distances = by_distance(block, n_bits)
-        for name, measure in parsed.items():
-            values[name].append(measure.of(distances if measure.by_distance else ranked))
-    return {name: np.concatenate(parts) for name, parts in values.items() if parts}
 
 
 def _parse(name: str, n_documents: int) -> _Measure:

@@ -8,7 +8,6 @@ docs/models/gradients.md compares them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from boltzhash.arguments import Number, check
 from boltzhash.training.draws import fill_uniform
 from boltzhash.training.networks import Linear
 
@@ -132,7 +132,7 @@ class GumbelSoftmax:
 
     def __post_init__(self) -> None:
         for value in self.temperature:
-            _check_positive("temperature", value)
+            check("temperature", value, Number(above=0))
 
     def temperature_at(self, progress: Tensor) -> Tensor:
         start, end = self.temperature
@@ -202,7 +202,7 @@ class REBAR:
     eta: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive("temperature", self.temperature)
+        check("temperature", self.temperature, Number(above=0))
 
     def __call__(
         self, logits: Tensor, f: Function, generator: torch.Generator, progress: Tensor
@@ -241,7 +241,7 @@ class RELAX(nn.Module):
         self, n_bits: int, hidden: int, generator: torch.Generator, temperature: float = 0.5
     ) -> None:
         super().__init__()
-        _check_positive("temperature", temperature)
+        check("temperature", temperature, Number(above=0))
         self.temperature = temperature
         self.eta = nn.Parameter(torch.ones(()))
         self.hidden = Linear(n_bits, hidden, generator)
@@ -334,11 +334,6 @@ def _logistic(like: Tensor, generator: torch.Generator) -> Tensor:
     return u.log() - torch.log1p(-u)
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not value > 0 or math.isinf(value):
-        raise ValueError(f"{name} must be above 0, got {value!r}")
-
-
 ESTIMATORS: dict[str, Callable[[int, torch.Generator], GradientEstimator]] = {
     "straight-through": lambda n_bits, generator: StraightThrough(),
     "straight-through-half": lambda n_bits, generator: StraightThrough(0.5),
@@ -355,7 +350,5 @@ def make_estimator(name: str, n_bits: int, generator: torch.Generator) -> Gradie
     >>> make_estimator("rebar", 8, torch.Generator())
     REBAR(temperature=0.5, eta=1.0)
     """
-    if name not in ESTIMATORS:
-        choices = ", ".join(map(repr, ESTIMATORS))
-        raise ValueError(f"estimator must be one of {choices}, got {name!r}")
+    check("estimator", name, *ESTIMATORS)
     return ESTIMATORS[name](n_bits, generator)
