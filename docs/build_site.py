@@ -225,7 +225,9 @@ def example_page(script: Path, repository: str) -> str:
 
 
 def options_of(member: str) -> str:
-    is_other_hasher = member.startswith("boltzhash.hashers.") and not member.endswith("SemanticHasher")
+    is_other_hasher = member.startswith("boltzhash.hashers.") and not member.endswith(
+        "SemanticHasher"
+    )
     return WITHOUT_INHERITED if is_other_hasher else ""
 
 
