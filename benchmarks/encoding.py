@@ -25,14 +25,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from boltzhash import SemanticHasher, Training, load
 from boltzhash.cli.parser import main as command_line
 from boltzhash.corpus.docstrings import docstring_corpus
 from boltzhash.hashers.shared import inference
-from boltzhash.text.counting import PythonCounter, count_words
-from boltzhash.text.tfidf import _matrix
+from boltzhash.text.counting import Counts, PythonCounter, count_words
+from boltzhash.text.tfidf import TfIdf
 from boltzhash.threads import available_cpus
 from machine import machine
 
@@ -96,7 +97,6 @@ def rows(hasher: SemanticHasher, texts: list[str], folder: Path) -> list[Row]:
     assert tfidf is not None
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
     counts = [count_words(block, tfidf._counter) for block in blocks]
-    counted = [_matrix(count, hasher.n_features_in_) for count in counts]
     weighed = [tfidf.transform(block) for block in blocks]
     plain: Any = load(folder / "model")
     plain.tfidf_._counter = PythonCounter(tfidf.words_, None)
@@ -107,7 +107,7 @@ def rows(hasher: SemanticHasher, texts: list[str], folder: Path) -> list[Row]:
     corpus.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in enumerate(texts)))
     return [
         Row("tokens and counts, 1 thread", 1, n, lambda: count_words(texts, tfidf._counter)),
-        Row("weights, 1 thread", 1, n, lambda: [tfidf._weigh(c.copy()) for c in counted]),
+        Row("weights, 1 thread", 1, n, lambda: [weigh(tfidf, c) for c in counts]),
         Row("network, 1 thread", 1, n, lambda: [hasher._margins(rows) for rows in weighed]),
         Row("texts → codes, 1 thread", 1, n, lambda: hasher.transform(texts)),
         Row(BARRED, 2, n, lambda: hasher.transform(texts)),
@@ -117,6 +117,10 @@ def rows(hasher: SemanticHasher, texts: list[str], folder: Path) -> list[Row]:
         Row("texts → codes, nothing compiled", 1, len(few), lambda: nothing_compiled(plain, few)),
         Row(RIVAL, 1, len(few), lambda: rival.transform(few)),
     ]
+
+
+def weigh(tfidf: TfIdf, counts: Counts) -> sparse.csr_matrix:
+    return tfidf._weigh(counts._replace(values=counts.values.copy()), len(tfidf.words_))
 
 
 def encode(folder: Path, corpus: Path) -> None:

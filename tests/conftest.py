@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from boltzhash.search import compiled
 from small_corpus import TOPICS
 
 pytest_plugins = ["services", "browsing"]  # fixtures that tests of several rooms share
@@ -26,6 +27,11 @@ pytest.register_assert_rewrite("command_line")
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def _kernel_of_the_environment() -> None:
+    compiled.kernel_name.cache_clear()
 
 
 @pytest.fixture(autouse=True)

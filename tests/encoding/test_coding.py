@@ -27,7 +27,7 @@ def through_python_and_blas(hasher: SemanticHasher, texts: list[str]) -> Codes:
     weighted = base.sparse.csr_matrix(counts, shape=(len(texts), hasher.n_features_in_))
     weighted.data *= hasher.tfidf_.idf_[weighted.indices]
     w = {name: array.astype(np.float64) for name, array in hasher.weights_.items()}
-    x = unit_rows(unit_rows(weighted)) * hasher.input_length
+    x = unit_rows(unit_rows(weighted)) * hasher.recipe()["network"].input_length
     halves = []
     for number in range(2):  # networks of 64 bits
 

@@ -158,11 +158,11 @@ class Collection:
         """The newest generation, to be closed after use: ``with collection.snapshot() as now: …``."""
         inner = self.store.snapshot()
         try:
-            hasher = self._coder_of(inner.state.model).hasher
+            coder = self._coder_of(inner.state.model)
         except BaseException:
             inner.close()
             raise
-        return Snapshot(inner, hasher, self.store)
+        return Snapshot(inner, coder, self.store)
 
     def search(self, query: Query | None = None, k: int = 10, **how: Any) -> Answer:
         """The answer of :meth:`Snapshot.search` with the same arguments."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from boltzhash.errors import CollectionError
 from boltzhash.hashers import Hasher
+from boltzhash.text.analyzer import Analyzer, analyzer_of
 from boltzhash.text.passages import check_passages
 
 
-class Coder(NamedTuple):
+@dataclass(frozen=True)
+class Coder:
     """A hasher and its fingerprint, which takes time to compute, so both are replaced together."""
 
     model: str
     hasher: Hasher
+
+    @cached_property
+    def words(self) -> Analyzer:
+        """How texts are cut into the words that they are found by."""
+        return analyzer_of(self.hasher.language)
 
 
 def check_knows_words(hasher: Hasher) -> None:

@@ -26,6 +26,7 @@ from boltzhash.collection.duplicates import (
 from boltzhash.collection.export import write_codes_of, write_jsonl
 from boltzhash.collection.facets import with_counts
 from boltzhash.collection.filters import Condition, Where, parse_where
+from boltzhash.collection.models import Coder
 from boltzhash.collection.requests import (
     SearchRequest,
     check_wanted,
@@ -48,10 +49,8 @@ from boltzhash.collection.unmatched import FilterWarning, somewhere, why_empty
 from boltzhash.corpus import Document
 from boltzhash.corpus.documents import Id, check_id
 from boltzhash.encoding.coding import Coded, CodedQuery, Query, code_of, coded_query, like_coded
-from boltzhash.hashers import Hasher
 from boltzhash.search.hits import Answer, Hit
 from boltzhash.search.order import n_nearest, reordered
-from boltzhash.text.analyzer import Analyzer, analyzer_of
 from boltzhash.text.queries import like, parsed
 
 
@@ -67,6 +66,8 @@ class Snapshot:
         Generation, number of documents, model and work in progress.
     hasher : Hasher
         The model that made the codes.
+    words : Analyzer
+        Cuts texts into the words that they are found by.
     store : Store
         The engine, for whatever else is kept beside the documents.
 
@@ -84,10 +85,11 @@ class Snapshot:
     (1, 1, [1])
     """
 
-    def __init__(self, inner: StoreSnapshot, hasher: Hasher, store: Store) -> None:
+    def __init__(self, inner: StoreSnapshot, coder: Coder, store: Store) -> None:
         self._inner = inner
         self.state: State = inner.state
-        self.hasher = hasher
+        self.hasher = coder.hasher
+        self.words = coder.words
         self.store = store
 
     def close(self) -> None:
@@ -117,11 +119,6 @@ class Snapshot:
     def passages(self) -> int | None:
         """About how many words a passage has, if documents are cut into passages; else None."""
         return self.store.passages
-
-    @property
-    def words(self) -> Analyzer:
-        """How texts are cut into the words that they are found by."""
-        return analyzer_of(self.hasher.language)
 
     # Searching
 

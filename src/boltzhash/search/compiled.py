@@ -6,6 +6,7 @@ without the kernel; if unset, the fastest that the machine can run is taken. All
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from typing import Any, NamedTuple
@@ -38,8 +39,9 @@ def kernel_names() -> list[str]:
     return [*(_kernel.paths() if _kernel is not None else []), NONE]
 
 
+@functools.cache
 def kernel_name() -> str:
-    """The path that new indexes search with: ``BOLTZHASH_KERNEL``, or the fastest there is."""
+    """The path that searches take: ``BOLTZHASH_KERNEL``, or the fastest there is."""
     names = kernel_names()
     asked = os.environ.get("BOLTZHASH_KERNEL") or names[0]
     if asked not in names:

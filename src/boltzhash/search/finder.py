@@ -10,7 +10,7 @@ import numpy as np
 
 from boltzhash.codes import Codes
 from boltzhash.corpus import Document
-from boltzhash.encoding.coding import CodedQuery, code_of, coded_query
+from boltzhash.encoding.coding import Coded, CodedQuery, code_of, coded_query
 from boltzhash.hashers import Hasher
 from boltzhash.hashers.shared.features import check_features, check_rows
 from boltzhash.search.counted import DocumentCounter
@@ -119,10 +119,10 @@ class Finder:
         for query in coded:
             wanted = parsed(query.text or "", analyzer)
             best = rank(index, codes, query, wanted, None, with_phrases, k, by=by)
-            yield [
-                self._hit(row, distance, documents)._replace(score=score, words=part)
-                for row, score, part, distance in best.rows()
-            ]
+            yield best.hits(
+                Coded(documents[row], self._codes[row].tobytes(), row not in self._no_known_word)
+                for row in best.places.tolist()
+            )
 
     def _coded(self, queries: Sequence[str | None], features: Any) -> list[CodedQuery]:
         if features is None:

@@ -53,7 +53,7 @@ class WordScores(NamedTuple):
         >>> WordScores(scores, 1.0).best(3, None).tolist()
         [1, 2, 4]
         """
-        if _is_compiled():
+        if _postings is not None and compiled.kernel_name() != compiled.NONE:
             return np.frombuffer(_postings.best(self.scores, allowed, n), np.int64)
         places = self.found
         if allowed is not None:
@@ -125,7 +125,7 @@ class WordIndex:
         if self._is_whole[number]:
             return ends - starts
         places = self.segments[number].places_of_words
-        if _is_compiled():
+        if _postings is not None and compiled.kernel_name() != compiled.NONE:
             counted = _postings.count_owned(places, starts, ends, self._owners, number)
             return np.frombuffer(counted, np.int64)
         return np.array(
@@ -139,7 +139,7 @@ class WordIndex:
     def _add(self, number: int, starts: Ints, ends: Ints, weights: Floats, scores: Floats) -> None:
         """Add to the scores what the documents of a segment have of each word."""
         segment, owners = self.segments[number], self._owners
-        if _is_compiled():
+        if _postings is not None and compiled.kernel_name() != compiled.NONE:
             _postings.add_scores(
                 segment.places_of_words,
                 segment.counts,
@@ -157,7 +157,3 @@ class WordIndex:
             owned = owners[places] == number
             places, counts = places[owned], counts[owned]
             scores[places] += weight * saturated(counts, self._norms[places])
-
-
-def _is_compiled() -> bool:
-    return _postings is not None and compiled.kernel_name() != compiled.NONE

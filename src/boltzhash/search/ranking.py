@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.codes import Codes, hamming
+from boltzhash.codes import Codes
 from boltzhash.corpus import Document
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import Places, WordIndex
@@ -68,17 +68,12 @@ class Ranked(NamedTuple):
     matching: Mask
     scoring: Scoring
 
-    def rows(self) -> list[tuple[int, float, float, int | None]]:
-        """Place, score, BM25 and distance of each."""
-        n = len(self.places)
-        distances = [None] * n if self.distances is None else self.distances.tolist()
-        columns = (self.places.tolist(), self.scores.tolist(), self.words.tolist(), distances)
-        return list(zip(*columns, strict=True))
-
     def hits(self, found: Iterable[Coded]) -> list[Hit]:
         """With the documents at these places."""
         hits = []
-        for coded, (_, score, part, distance) in zip(found, self.rows(), strict=True):
+        n, scores, words = len(self.places), self.scores.tolist(), self.words.tolist()
+        distances = [None] * n if self.distances is None else self.distances.tolist()
+        for coded, score, part, distance in zip(found, scores, words, distances, strict=True):
             document = coded.document
             hits.append(Hit(document.id, distance, document, coded.known, coded.code, score, part))
         return hits
@@ -140,7 +135,7 @@ def rank(
     if query.code is None:
         order = np.lexsort((candidates, -scores))[:k]
         return Ranked(candidates[order], scores[order], words[order], None, matching, scoring)
-    distances = hamming(query.code[None], packed[rows])[0]
+    distances = np.bitwise_count(packed[rows] ^ query.code).sum(axis=1, dtype=np.int32)
     order = np.lexsort((candidates, distances, -scores))[:k]
     parts = candidates[order], scores[order], words[order], distances[order]
     return Ranked(*parts, matching, scoring)

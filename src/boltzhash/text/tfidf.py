@@ -156,7 +156,7 @@ class TfIdf:
         numbers = np.arange(len(spellings)) if stems is None else stems
         stays = np.isin(numbers, lasting) & (sample.frequency > 1)
         self.unseen_ = self._share_unknown(spellings, sample.frequency, n_documents, stays)
-        return self._weigh(_matrix(counts, len(words))[:, chosen])
+        return self._weigh(counts, len(words), chosen)
 
     def unknown_share(self, texts: Iterable[str], known: Set[str]) -> float | None:
         """Which share of the words of some documents is not among those that are known.
@@ -225,7 +225,7 @@ class TfIdf:
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """Weigh documents; words not in the vocabulary do not count."""
-        return self._weigh(_matrix(count_words(texts, self._counter), len(self.words_)))
+        return self._weigh(count_words(texts, self._counter), len(self.words_))
 
     def _set_vocabulary(
         self, spellings: list[str], columns: NDArray[np.int32] | None, idf: NDArray[np.float64]
@@ -237,10 +237,17 @@ class TfIdf:
             self._counter = StemmedCounter(self._counter, columns)
         self.words_ = self._counter.words()
 
-    def _weigh(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
-        counts.sort_indices()
-        counts.data *= self.idf_[counts.indices]
-        return unit_rows(counts)
+    def _weigh(
+        self, counts: Counts, n_words: int, chosen: NDArray[np.int64] | None = None
+    ) -> sparse.csr_matrix:
+        shape = (len(counts.ends) - 1, n_words)
+        matrix = sparse.csr_matrix((counts.values, counts.numbers, counts.ends), shape=shape)
+        matrix.has_canonical_format = True  # each word of a document once, in order
+        if chosen is not None:
+            matrix = matrix[:, chosen]
+            matrix.sort_indices()
+        matrix.data *= self.idf_[matrix.indices]
+        return unit_rows(matrix)
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -258,10 +265,3 @@ def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     scaled = matrix.copy()
     scaled.data /= np.repeat(lengths, n_values[filled])
     return scaled
-
-
-def _matrix(counts: Counts, n_words: int) -> sparse.csr_matrix:
-    shape = (len(counts.ends) - 1, n_words)
-    matrix = sparse.csr_matrix((counts.values, counts.numbers, counts.ends), shape=shape)
-    matrix.has_canonical_format = True  # each word of a document once, in order
-    return matrix

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from boltzhash.collection.sqlite.database import Database, StateRow
 from boltzhash.collection.sqlite.schema import (
@@ -20,6 +21,8 @@ from boltzhash.corpus.documents import Id
 from boltzhash.encoding.coding import Coded, CodedPassage
 from boltzhash.errors import CollectionError
 from boltzhash.text.passages import Span
+
+T = TypeVar("T")
 
 _COLUMNS = "place, id, text, metadata, documents.checksum"
 _CODE = "code, known, codes.checksum"
@@ -76,8 +79,7 @@ def find_coded(database: Database, row: StateRow, ids: Sequence[Id]) -> dict[Id,
 def documents_at(database: Database, places: Places) -> list[Document]:
     """The documents at some places, in the order asked for."""
     rows = _rows_with(database, _COLUMNS, "documents", "place", places.tolist())
-    found = {one[0]: _document(database, one) for one in rows}
-    return [_there(database, found, place) for place in places.tolist()]
+    return _in_order(database, rows, places, partial(_document, database))
 
 
 def coded_at(database: Database, row: StateRow, places: Places) -> list[Coded]:
@@ -85,8 +87,7 @@ def coded_at(database: Database, row: StateRow, places: Places) -> list[Coded]:
     columns = f"{_COLUMNS}, {_CODE}"
     joined = "documents JOIN codes USING (place)"
     rows = _rows_with(database, columns, joined, "place", places.tolist())
-    found = {one[0]: _coded(database, row, one) for one in rows}
-    return [_there(database, found, place) for place in places.tolist()]
+    return _in_order(database, rows, places, partial(_coded, database, row))
 
 
 def ids_at(database: Database, places: Places) -> list[Id | None]:
@@ -98,8 +99,7 @@ def ids_at(database: Database, places: Places) -> list[Id | None]:
 def passages_at(database: Database, row: StateRow, numbers: Places) -> list[CodedPassage]:
     """The passages with some numbers, in the order asked for."""
     rows = _rows_with(database, _PASSAGE, "passages", "passage", numbers.tolist())
-    found = {one[0]: _passage(database, row, one) for one in rows}
-    return [_there(database, found, number) for number in numbers.tolist()]
+    return _in_order(database, rows, numbers, partial(_passage, database, row))
 
 
 def cut_at(database: Database, row: StateRow, places: Places) -> list[Coded]:
@@ -130,10 +130,19 @@ def _rows_with(
         yield from database.rows(f"SELECT {columns} FROM {tables} WHERE {key} IN ({marks})", some)
 
 
-def _there(database: Database, found: dict[int, Any], place: int) -> Any:
-    if place not in found:
-        raise CollectionError(f"{database.path} is damaged: document number {place} is missing")
-    return found[place]
+def _in_order(
+    database: Database, rows: Iterable[Any], places: Places, read: Callable[[Any], T]
+) -> list[T]:
+    """The rows as ``read`` returns them, one for each of the places."""
+    found, wanted = {}, places.tolist()
+    for one in rows:
+        found[one[0]] = read(one)
+    missing = set(wanted).difference(found)
+    if missing:
+        raise CollectionError(
+            f"{database.path} is damaged: document number {min(missing)} is missing"
+        )
+    return list(map(found.__getitem__, wanted))
 
 
 def _coded(database: Database, row: StateRow, found: tuple[Any, ...]) -> Coded:

@@ -68,7 +68,7 @@ class Copies:
         self.passages = passages  # empty if documents are not cut
         self.words = words  # the segments to begin with
         self.filter = FieldFilter(codes)
-        self.index: tuple[str, WordIndex] | None = None  # by the rules of its words
+        self.index: tuple[Analyzer, WordIndex] | None = None
 
 
 class Owner(Protocol):
@@ -147,7 +147,17 @@ class SqliteSnapshot:
         if isinstance(codes, BestPassages):
             n = -(-k // COMPARED) * COMPARED
         best = self._asked(
-            words, lambda index: rank(index, codes, query, wanted, allowed, with_phrases, n, by=by)
+            words,
+            partial(
+                rank,
+                codes=codes,
+                query=query,
+                wanted=wanted,
+                allowed=allowed,
+                with_phrases=with_phrases,
+                k=n,
+                by=by,
+            ),
         )
         if isinstance(codes, BestPassages):
             assert row.passage_words is not None
@@ -184,23 +194,21 @@ class SqliteSnapshot:
 
     def _asked(self, words: Analyzer, question: Callable[[WordIndex], T]) -> T:
         """The answer of the index of words, which is made again if its files are damaged."""
-        for _ in range(_TRIES):
+        n_left = _TRIES
+        while True:
             try:
-                return question(self._index(words))
+                made = self.copies.index
+                if made is None or made[0] is not words:
+                    found = self._store.follow_words(self.copies, self._reading, self._row, words)
+                    segments = [one.segment for one in found.segments if one.segment is not None]
+                    made = words, WordIndex(segments, self.copies.codes.places())
+                    self.copies.index = made
+                return question(made[1])
             except DamagedSegmentError as error:
+                if not n_left:
+                    raise
+                n_left -= 1
                 self._store.forget_words(self.copies, error)
-        return question(self._index(words))
-
-    def _index(self, words: Analyzer) -> WordIndex:
-        made = self.copies.index
-        if made is None or made[0] != words.fingerprint():
-            segments = self._store.follow_words(self.copies, self._reading, self._row, words)
-            index = WordIndex(
-                [one.segment for one in segments.segments if one.segment is not None],
-                self.copies.codes.places(),
-            )
-            made = self.copies.index = words.fingerprint(), index
-        return made[1]
 
     def _hits(self, nearest: Hits) -> list[Hit]:
         found = coded_at(self._reading, self._row, nearest.ids)

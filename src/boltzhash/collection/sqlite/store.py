@@ -93,9 +93,9 @@ class SqliteStore:
     # Reading
 
     def snapshot(self) -> SqliteSnapshot:
-        database, row = self._begin()
-        copies = self._copies
+        database, copies = self._connection(), self._copies
         try:
+            row = database.begin()
             if copies is None or copies.codes.version != row.version:
                 with self._following:
                     row, copies = self._followed(database)
@@ -105,18 +105,11 @@ class SqliteStore:
             raise
         return SqliteSnapshot(self, database, row, copies)
 
-    def _begin(self) -> tuple[Database, StateRow]:
-        """A connection that reads one generation."""
+    def _connection(self) -> Database:
         if self._is_closed:
             raise is_closed("collection", self.shown)
-        database = self._alone or self._connection()
-        try:
-            return database, database.begin()
-        except BaseException:
-            database.close()
-            raise
-
-    def _connection(self) -> Database:
+        if self._alone is not None:
+            return self._alone
         try:
             return self._idle.pop()
         except IndexError:
@@ -207,9 +200,7 @@ class SqliteStore:
 
     @contextmanager
     def _free_connection(self) -> Iterator[Database]:
-        if self._is_closed:
-            raise is_closed("collection", self.shown)
-        database = self._alone or self._connection()
+        database = self._connection()
         try:
             yield database
         finally:
@@ -217,17 +208,16 @@ class SqliteStore:
 
     def _caught_up(self, added: Added, *, has_deleted: bool = False) -> None:
         """After a write: copies catch up, so that the next search does not wait."""
-        database, row = self._begin()
-        try:
-            with self._following:
-                row, copies = self._followed(database)
-                words = analyzer_of(self._language_of(row.model))
-                self._words.catch_up(database, row, words, added)
-                if has_deleted:
-                    self._words.forget_all_but(row.n_documents, copies.codes.places())
-        finally:
-            database.end()
-            self.keep(database)
+        with self._free_connection() as database:
+            try:
+                with self._following:
+                    row, copies = self._followed(database)
+                    words = analyzer_of(self._language_of(row.model))
+                    self._words.catch_up(database, row, words, added)
+                    if has_deleted:
+                        self._words.forget_all_but(row.n_documents, copies.codes.places())
+            finally:
+                database.end()
         if has_deleted:
             with self._free_connection() as database:
                 maintenance.free_room(database)

@@ -308,23 +308,20 @@ class Hasher(SavedModel):
         block : list of str, or rows of shape (n_documents, n_columns)
             Texts, or what the model reads instead: tf-idf, or features if it was fitted with them.
         """
-        rows = self._checked_rows(block)
+        rows = self._as_rows(block)
         known_words = None if isinstance(rows, np.ndarray) else words_a_row(rows)
-        return Encoded(pack(self._margins(rows) > 0), known_words)
+        return Encoded(pack(self.margins(rows) > 0), known_words)
 
     def margins(self, block: list[str] | DocumentRows) -> Floats:
         """How sure the model is of each bit, with its sign: float64 (n_documents, n_bits).
 
         A code has the bits whose margin is above 0. ``block`` is as in :meth:`encode_block`.
         """
-        return self._margins(self._checked_rows(block))
-
-    def _checked_rows(self, block: list[str] | DocumentRows) -> DocumentRows:
         check_is_fitted(self)
-        rows = self._as_rows(block)
+        rows = self.tfidf(block) if isinstance(block, list) else block
         if self.feature_scaling_ is not None and not isinstance(rows, np.ndarray):
             raise self.needs_features()
-        return rows
+        return self._margins(rows)
 
     def known_word_counts(self, X: Any) -> NDArray[np.int64]:
         """How many different words of each document the model knows: int64 (n_documents,).

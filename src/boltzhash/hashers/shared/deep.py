@@ -18,7 +18,7 @@ from boltzhash.hashers.shared.documents import DocumentRows
 from boltzhash.hashers.shared.estimator import check_is_fitted
 from boltzhash.hashers.shared.explanation import BitWords, words_of_bits
 from boltzhash.hashers.shared.features import Features, FeatureScaling, feature_blocks
-from boltzhash.hashers.shared.inference import Floats, head, hidden_layers
+from boltzhash.hashers.shared.inference import Floats, head, linear
 from boltzhash.hashers.shared.labels import Labelling, Labels, guessed_shares, held_out_agreement
 from boltzhash.hashers.shared.settings import (
     TARGET_POWERS,
@@ -29,6 +29,7 @@ from boltzhash.hashers.shared.settings import (
 )
 from boltzhash.hashers.shared.trained import TrainedHasher, enough_epochs
 from boltzhash.hashers.shared.weights import Shapes
+from boltzhash.storage.folders import Arrays
 from boltzhash.text.tfidf import unit_rows
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class DeepHasher(TrainedHasher):
     weight_beside_words: ClassVar[float] = 0.3
 
     labelling_: Labelling | None  # None without labels
+    _input_length: float | None  # of this fit
     _alpha: float  # the weight of labels in this fit
 
     USUAL_EPOCHS: ClassVar[int] = 25
@@ -255,8 +257,12 @@ class DeepHasher(TrainedHasher):
 
     def _hidden(self, rows: DocumentRows) -> DocumentRows:
         """What the heads read: the last layer, or the document itself if there are none."""
-        inputs = self._network_input(rows)
-        return hidden_layers(inputs, self.weights_) if self._network.hidden_units else inputs
+        hidden, weights = self._network_input(rows), self.weights_
+        for layer in ("hidden1", "hidden2") if "hidden1.weight" in weights else ():
+            hidden = linear(
+                hidden, weights[f"{layer}.weight"], weights[f"{layer}.bias"], rectified=True
+            )
+        return hidden
 
     def _fit_matrix(
         self,
@@ -270,6 +276,7 @@ class DeepHasher(TrainedHasher):
         from boltzhash.training.loop import generator_for
 
         rows: DocumentRows = matrix
+        self._input_length = self._network.input_length
         if features is not None:
             rows = features
             self.feature_scaling_ = FeatureScaling.learn(rows, self._network.input_length)
@@ -358,10 +365,14 @@ class DeepHasher(TrainedHasher):
             {name: np.ascontiguousarray(part.detach().cpu()) for name, part in learned.items()}
         )
 
+    def _keep_arrays(self, arrays: Arrays) -> None:
+        super()._keep_arrays(arrays)
+        self._input_length = self._network.input_length
+
     def _network_input(self, rows: DocumentRows) -> DocumentRows:
         if self.feature_scaling_ is not None:
             return self.feature_scaling_(rows)
-        length = self._network.input_length
+        length = self._input_length
         return rows if length is None else unit_rows(rows) * length
 
     def _training_input(self, rows: DocumentRows) -> DocumentRows:

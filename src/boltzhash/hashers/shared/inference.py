@@ -55,7 +55,8 @@ def linear(
 ) -> Floats:
     """x @ weight + bias in float64, each row on its own; ``rectified`` replaces negatives by 0.
 
-    ``x`` is (n, n_inputs), ``weight`` (n_inputs, n_outputs), ``bias`` (n_outputs,).
+    ``x`` is (n, n_inputs), ``weight`` (n_inputs, n_outputs), ``bias`` (n_outputs,). A dense ``x`` of
+    (n, n_networks · n_inputs) has the columns of ``weight`` and ``bias`` divided among the networks.
 
     Compiled for float32 weights. SciPy's row-by-row product is its twin: the same sums in the same
     order, without the inputs that are 0.
@@ -63,6 +64,12 @@ def linear(
     >>> linear(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([-1.0]))
     array([[10.]])
     """
+    n = x.shape[1] // weight.shape[0]
+    if n > 1:
+        parts = []
+        for part in zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True):
+            parts.append(linear(*part, rectified=rectified))
+        return np.concatenate(parts, axis=1)
     if _layers is None or weight.dtype != np.float32 or bias.dtype != np.float32:
         return _linear_in_scipy(sparse.csr_matrix(x), weight, bias, rectified)
     bias = np.ascontiguousarray(bias, np.float32)
@@ -92,39 +99,12 @@ def _linear_in_scipy(
     return np.asarray(np.maximum(out, 0) if rectified else out)
 
 
-def hidden_layers(x: sparse.csr_matrix, weights: Weights) -> Floats:
-    """The two ReLU layers of the inference network, or of several side by side.
-
-    ``x`` is (n, n_inputs), the result (n, n_networks · n_hidden).
-    """
-    h = linear(x, weights["hidden1.weight"], weights["hidden1.bias"], rectified=True)
-    return _parallel_linear(h, weights["hidden2.weight"], weights["hidden2.bias"], rectified=True)
-
-
 def head(hidden: sparse.csr_matrix | Floats, weights: Weights, name: str) -> Floats:
     """One parameter of the posterior, linear in the last hidden layer (n, n_networks · n_hidden).
 
     Without hidden layers it is linear in the documents themselves (n, n_inputs), sparse or not.
     """
-    weight, bias = weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"]
-    if hidden.shape[1] == weight.shape[0]:
-        return linear(hidden, weight, bias)
-    return _parallel_linear(hidden, weight, bias)
-
-
-def _parallel_linear(
-    x: Floats,
-    weight: NDArray[np.floating],
-    bias: NDArray[np.floating],
-    *,
-    rectified: bool = False,
-) -> Floats:
-    """The twin of :func:`boltzhash.training.networks.linear`."""
-    n = x.shape[1] // weight.shape[0]
-    parts = []
-    for layer in zip(np.split(x, n, 1), np.split(weight, n, 1), np.split(bias, n), strict=True):
-        parts.append(linear(*layer, rectified=rectified))
-    return np.concatenate(parts, axis=1)
+    return linear(hidden, weights[f"heads.{name}.weight"], weights[f"heads.{name}.bias"])
 
 
 def logistic_normal_mean(mean: Floats, variance: Floats, nodes: int = 48) -> Floats:
