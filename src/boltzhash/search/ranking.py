@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from boltzhash.codes import Codes
+from boltzhash.codes import Codes, hamming
 from boltzhash.corpus import Document
 from boltzhash.search.hits import Hit, Hits
 from boltzhash.search.inverted import Places, WordIndex
@@ -135,7 +135,7 @@ def rank(
     if query.code is None:
         order = np.lexsort((candidates, -scores))[:k]
         return Ranked(candidates[order], scores[order], words[order], None, matching, scoring)
-    distances = np.bitwise_count(packed[rows] ^ query.code).sum(axis=1, dtype=np.int32)
+    distances = hamming(query.code[None], packed[rows])[0]
     order = np.lexsort((candidates, distances, -scores))[:k]
     parts = candidates[order], scores[order], words[order], distances[order]
     return Ranked(*parts, matching, scoring)

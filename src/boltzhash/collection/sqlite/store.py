@@ -96,6 +96,11 @@ class SqliteStore:
         database, copies = self._connection(), self._copies
         try:
             row = database.begin()
+        except BaseException:
+            if database is not self._alone:
+                database.close()
+            raise
+        try:
             if copies is None or copies.codes.version != row.version:
                 with self._following:
                     row, copies = self._followed(database)
@@ -209,6 +214,7 @@ class SqliteStore:
     def _caught_up(self, added: Added, *, has_deleted: bool = False) -> None:
         """After a write: copies catch up, so that the next search does not wait."""
         with self._free_connection() as database:
+            database.begin()
             try:
                 with self._following:
                     row, copies = self._followed(database)
