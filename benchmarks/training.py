@@ -183,6 +183,7 @@ def our_steps(
 def prepare(hasher: BoltzmannHasher, matrix: sparse.csr_matrix) -> tuple[Autoencoder, Documents]:
     """What ``fit`` prepares before its first step."""
     hasher.feature_scaling_ = None
+    hasher._input_length = hasher._network.input_length
     inputs = hasher._network_input(matrix).astype(np.float32)
     targets = hasher._decoder_target(matrix).astype(np.float32)
     model = hasher._build(matrix.shape[1], generator_for(0, 0))
@@ -344,9 +345,8 @@ def one_size(n_documents: int, n_words: int, n_bits: int) -> dict[str, Any]:
                 first.append(time.process_time())
             return super()._step(model, batch)
 
-    hasher = Timed(
-        n_bits, epochs=1, second_training=False, device="cpu"
-    )  # the first is what is timed
+    hasher = Timed(n_bits, training=Training(epochs=1, device="cpu"))
+    hasher.set_params(neighbours__second_training=False)  # the first is what is timed
     before = peak()
     with contextlib.suppress(TrainingError):  # one epoch may be too few to learn anything
         hasher.fit(matrix, on_epoch=lambda _: ends.append(time.process_time()))

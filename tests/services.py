@@ -164,7 +164,11 @@ def lsh(texts: list[str]) -> Hasher:
 def corrsh(texts: list[str]) -> Hasher:
     """A model with a decoder and couplings."""
     return SemanticHasher(
-        n_bits=32, training=Training(epochs=10), network=Network(hidden_units=32)
+        n_bits=32,
+        rank=10,
+        n_components=10,
+        training=Training(epochs=10),
+        network=Network(hidden_units=32),
     ).fit(texts)
 
 

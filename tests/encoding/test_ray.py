@@ -227,7 +227,7 @@ def test_what_docs_scale_md_shows(
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^boltzhash (encode .*? --ray)", page, re.M)
-    (call,) = re.findall(r"^library\.add_from\(.*\)$", page, re.M)
+    (call,) = re.findall(r"^add_from\(library, .*\)$", page, re.M)
     monkeypatch.chdir(tmp_path)
     write_corpus(tmp_path / "corpus", 600, 3)
     hasher.save("model")
@@ -236,5 +236,5 @@ def test_what_docs_scale_md_shows(
     for name, number in {"part-1.parquet": 1, "part-2.jsonl": 2}.items():
         (tmp_path / "corpus" / f"part-{number}{Path(name).suffix}").rename(tmp_path / name)
     with Collection.create("library", hasher) as library:
-        exec(call.replace("/shared/shards", "shards"), {"library": library})
+        exec(call.replace("/shared/shards", "shards"), {"library": library, "add_from": add_from})
         assert len(library) == 400
