@@ -36,8 +36,9 @@ def snippet(text: str, query: str, *, width: int = 80) -> str:
     >>> snippet("Zip files.\n\nOpen an archive for reading. Close it.", "open a zip archive")
     'Open an archive for reading.'
     """
-    sought, lines = set(tokenize(query)), sentences(text)
-    having = {token for token in _tokens(lines) if not sought.isdisjoint(tokenize(token))}
+    sought, lines = set(tokenize(query)), list(map(str.split, sentences(text)))
+    tokens = set().union(*lines)
+    having = {token for token in tokens if not sought.isdisjoint(tokenize(token))}
     return _best_of(lines, having, sought, width, tokenize)
 
 
@@ -47,8 +48,8 @@ def best_line(text: str, sought: Set[str], width: int, analyzer: Analyzer) -> st
     >>> best_line("Zip files. Reading an archive.", {"read"}, 80, Analyzer())
     'Reading an archive.'
     """
-    lines = sentences(text)
-    having = analyzer.words_having(sought, _tokens(lines)) if sought else set()
+    lines = list(map(str.split, sentences(text)))
+    having = analyzer.words_having(sought, set().union(*lines)) if sought else set()
     return _best_of(lines, having, sought, width, analyzer.terms)
 
 
@@ -67,16 +68,13 @@ def spans(line: str, sought: Set[str], analyzer: Analyzer) -> list[Span]:
     ]
 
 
-def _tokens(lines: Sequence[str]) -> set[str]:
-    return set(" ".join(lines).split())
-
-
-def _best_of(lines: Sequence[str], having: Set[str], sought: Set[str], width: int, cut: Cut) -> str:
-    """The first line with most of the sought words, or the first; ``having`` are tokens with one."""
-    best, most = next((tokens for line in lines if (tokens := line.split())), []), 0
-    for line in lines:
-        if any(token in line for token in having):  # as in few lines
-            tokens = line.split()
+def _best_of(
+    lines: Sequence[list[str]], having: Set[str], sought: Set[str], width: int, cut: Cut
+) -> str:
+    """The line with most of the words, of lines as tokens between blanks; ``having`` have one."""
+    best, most = next(filter(None, lines), []), 0
+    for tokens in lines:
+        if not having.isdisjoint(tokens):  # as in few lines
             n = len(sought & set(cut(" ".join(filter(having.__contains__, tokens)))))
             if n > most:
                 best, most = tokens, n

@@ -220,7 +220,7 @@ class Analyzer:
             if len(remembered.cuts) >= _MOST_KNOWN:
                 remembered = self._remembered = _Remembered({}, {})
             for term in stemmed.terms():
-                remembered.words.setdefault(term, []).append(word)
+                remembered.words.setdefault(term, set()).add(word)
             remembered.cuts[word] = stemmed
         return stemmed
 
@@ -244,7 +244,7 @@ class _Remembered(NamedTuple):
     """The terms of words, and the words of each term. They are forgotten together."""
 
     cuts: dict[str, Cut]
-    words: dict[str, list[str]]
+    words: dict[str, set[str]]
 
 
 def _tokens_of_all(stop_words: Iterable[str]) -> frozenset[str]:
