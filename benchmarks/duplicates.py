@@ -316,7 +316,7 @@ def at_threshold(
 
 
 def in_groups(texts: list[str], planted: list[Planted], near: Pairs) -> dict[str, Any]:
-    """What the groups are: nothing far is in one, and nothing near is left but texts of one template."""
+    """Check the groups: none holds a far text, and the only near texts outside are of one template."""
     every_text = hashed(texts)
     groups = groups_of_near(every_text, range(len(texts)), LEAST)
     members = {row for group in groups for row, _ in group.members}

@@ -1,4 +1,4 @@
-"""How long a document is for BM25, by its counts of terms."""
+"""Lengths of documents for BM25, by their counts of terms."""
 
 from __future__ import annotations
 

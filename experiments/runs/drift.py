@@ -1,4 +1,4 @@
-"""What a model loses as documents move away from those of its fit.
+"""Measure the loss of a model as documents move away from those of its fit.
 
     BOLTZHASH_DATA=... python -m experiments.runs.drift --seeds 0 1
 

@@ -59,7 +59,7 @@ def final(hasher: Any, corpus: Corpus) -> Final:
 
 
 def posterior_figures(hasher: Any, corpus: Corpus) -> dict[str, float] | None:
-    """How sure a Boltzmann posterior is of the bits of test, and how far its couplings reach.
+    """Return the sureness of a Boltzmann posterior on test, and the reach of its couplings.
 
     ``bits_differ`` is the share of bits at which the Boltzmann machine, all other bits held at the
     code, would say otherwise: the sign of μ_i + ½ Σ_ii + Σ_{j≠i} Σ_ij s_j is not that of μ_i.

@@ -47,7 +47,7 @@ def make(run: Run, device: str) -> Any:
 
 
 def every_param(hasher: Any) -> dict[str, Any]:
-    """What was fitted: all arguments, those of groups field by field."""
+    """Return all arguments of a fit, those of groups field by field."""
     groups = hasher.recipe()
     return {name: value for name, value in hasher.get_params().items() if name not in groups}
 

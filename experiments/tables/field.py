@@ -1,4 +1,4 @@
-"""What came after the paper: each method as published and with our recipe, beside SemanticHasher."""
+"""Methods after the paper, as published and with our recipe, beside SemanticHasher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far CorrSH and SemanticHasher are ahead of others, the paper's margin, and what noise does to it.
+"""Margins of CorrSH and SemanticHasher over others, the paper's margin, and the effect of noise on it.
 
 Only result files are read. Positive is in favour of the first.
 """

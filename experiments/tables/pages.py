@@ -68,7 +68,7 @@ INGREDIENTS = {
     "published-batch": "batches as published (`training__batch_size=100`)",
     "published-optimiser": "these four together",
 }
-# What SemanticHasher is combined with: the prior and the loss of other methods, other gradients.
+# Parts that SemanticHasher is combined with: prior and loss of other methods, other gradients.
 PARTS = ("mixture-prior", "ranking", "gumbel-softmax", "arm", "rebar", "relax")
 METHODS = (*DEEP, *SHALLOW)
 # What the page of a method has beside it.

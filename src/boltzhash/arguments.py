@@ -68,7 +68,7 @@ class Each:
         return f"a tuple of {n}, each {self.constraint}"
 
 
-# What an argument may be: constraints, bool for True or False, and values that are themselves allowed.
+# Allowed arguments: constraints, bool for True or False, and values that are allowed themselves.
 Constraints = Mapping[str, Sequence[object]]
 
 

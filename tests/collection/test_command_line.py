@@ -18,7 +18,7 @@ RECORDS = [{"id": i, "text": TEXTS[i % 6], "half": i < 9} for i in range(18)]
 
 @pytest.fixture
 def location(engine: Any, long_hasher: Hasher) -> str:
-    """Of a collection that is there and empty."""
+    """Return the location of an empty collection."""
     return str(engine.location(engine.create(long_hasher)))
 
 

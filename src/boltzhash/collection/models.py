@@ -20,7 +20,7 @@ class Coder:
 
     @cached_property
     def words(self) -> Analyzer:
-        """How texts are cut into the words that they are found by."""
+        """The analyzer that cuts texts into the words that find them."""
         return analyzer_of(self.hasher.language)
 
 

@@ -78,7 +78,7 @@ def parsed(text: str, analyzer: Analyzer) -> TermQuery:
 
 
 def like(document: Document, analyzer: Analyzer) -> TermQuery:
-    """What asks for documents like this one: its words, whatever signs stand around them.
+    """Return the query for documents like this one: its words, whatever signs stand around them.
 
     >>> sorted(like(Document("csv.reader", 'Reads "all the" rows -fast'), Analyzer()).terms)
     ['csv', 'csv.reader', 'fast', 'read', 'reader', 'row']

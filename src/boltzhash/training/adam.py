@@ -15,7 +15,7 @@ from boltzhash.training.words_gradient import PUT_OFF, WordsGradient
 
 
 class Optimizer(Protocol):
-    """What takes the steps of a fit; torch.optim.Adam is one."""
+    """Takes the steps of a fit, as torch.optim.Adam does."""
 
     param_groups: list[dict[str, Any]]
     state: Any

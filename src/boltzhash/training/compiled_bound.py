@@ -27,7 +27,7 @@ from boltzhash.training.rows import _steps
 
 
 class Settings(NamedTuple):
-    """What a step needs to know of the model."""
+    """Settings of the model that a step needs."""
 
     rank: int
     n_components: int

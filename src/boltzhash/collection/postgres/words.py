@@ -64,7 +64,7 @@ class _Written(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is remembered of the segments of a generation, which never changes."""
+    """The segments of one generation; immutable."""
 
     documents: dict[_Key, Documents]
     without_words: WordIndex

@@ -79,7 +79,7 @@ class PackedCodes:
 
     @property
     def n_changed(self) -> int:
-        """How many codes are not as in the file."""
+        """The number of codes that differ from the file."""
         return len(self.in_memory.places) + self.n_stale
 
     def rows(self) -> Rows:
@@ -154,7 +154,7 @@ class PackedCodes:
         return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
 
     def _by_row(self, allowed: Mask) -> Mask:
-        """Of each row, whether it counts and its document is allowed."""
+        """Return a mask of the rows that count and whose documents are allowed."""
         for by_document, by_row in self._masks:
             if by_document is allowed:
                 return by_row

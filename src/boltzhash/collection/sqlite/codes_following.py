@@ -1,4 +1,4 @@
-"""How the codes in memory and in codes.map follow the collection: SQLite is the truth."""
+"""Bring codes in memory and in codes.map up to a generation: SQLite is the truth."""
 
 from __future__ import annotations
 

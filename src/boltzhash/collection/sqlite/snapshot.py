@@ -61,7 +61,7 @@ _TRIES = 3
 
 
 class Copies:
-    """What all snapshots of one generation share: its codes, and what was worked out from them."""
+    """The codes of one generation and what is computed from them, shared by its snapshots."""
 
     def __init__(self, codes: PackedCodes, passages: PackedCodes, words: WordSegments) -> None:
         self.codes = codes

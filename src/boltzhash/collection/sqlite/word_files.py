@@ -47,7 +47,7 @@ class Contents(NamedTuple):
 
 
 def read_contents(folder: Path) -> Contents | None:
-    """What segments.map says; None if it does not exist or is damaged."""
+    """Return the contents of segments.map; None if it does not exist or is damaged."""
     found = read_mapped(folder / WORDS_FOLDER / LIST, {"format": _FORMAT})
     if found is None:
         return None

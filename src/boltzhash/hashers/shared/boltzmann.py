@@ -1,4 +1,4 @@
-"""What hashers with a Boltzmann-machine posterior share: bits correlated given the document, eq. 24.
+"""The base of hashers with a Boltzmann-machine posterior: bits correlated given the document, eq. 24.
 
 Zheng, Su, Shen and Chen, "Generative Semantic Hashing Enhanced via Boltzmann Machines", ACL 2020.
 docs/models/corrsh.md maps its symbols to the names used here.

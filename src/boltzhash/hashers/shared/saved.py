@@ -115,7 +115,7 @@ class SavedModel(Estimator):
 
     @abstractmethod
     def _arrays(self) -> Arrays:
-        """What was learned."""
+        """The learned arrays by name."""
 
     @abstractmethod
     def _shapes(self) -> Shapes:
